@@ -22,7 +22,7 @@ from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import NOT_CALIBRATED, Prior
 from simulator.cost.fitted.runs import USUAL_ERROR, log_gains
 from simulator.numerics.intervals import Forecast
-from specplan.options.inputs.typical import DRAFT_CLASSES, Typical, typical
+from specplan.options.inputs.counts import DRAFT_CLASSES, Typical, typical
 
 FIRST_GAMMA = 3
 # The quantile of 90 %, by which `kept_run` keeps a measured K.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from types import MappingProxyType
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -21,36 +19,32 @@ from specplan.reports.output import FAILURE, describe
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# Command `x` is the attribute `x_command` of `specplan.commands.x`. The summaries are
-# here so that the list of commands costs no import.
-SUMMARIES: Mapping[str, str] = MappingProxyType(
-    {
-        "plan": "Plan gamma from numbers; no model is needed.",
-        "tree": "Find the best tree to draft, and whether it beats a chain.",
-        "traffic": "Show what speculation does to a server under load.",
-        "measure": "Measure alpha, c and the cost curves of real models.",
-        "tune": "Find the best gamma on this machine, in few runs.",
-        "validate": "Compare predicted with measured speed-up on real models.",
-        "report": "Show in one page what was measured.",
-        "compare": "Compare two profiles or validations of the same prompts.",
-        "observe": "Show what a running server accepts, and its best gamma.",
-        "align": "Teach a draft model to say what its target would.",
-        "generate": "Generate text speculatively and watch it work.",
-        "figures": "Draw the papers' figures and tables.",
-        "ngram": "Train, inspect and score n-gram drafters.",
-        "heads": "Train blockwise heads, and analyse what they draft.",
-    }
-)
+# Command `x` is the attribute `x_command` of `specplan.commands.x`, imported when it is used.
+SUMMARIES = {
+    "plan": "Plan gamma from numbers; no model is needed.",
+    "tree": "Find the best tree to draft, and whether it beats a chain.",
+    "traffic": "Show what speculation does to a server under load.",
+    "measure": "Measure alpha, c and the cost curves of real models.",
+    "tune": "Find the best gamma on this machine, in few runs.",
+    "validate": "Compare predicted with measured speed-up on real models.",
+    "report": "Show in one page what was measured.",
+    "compare": "Compare two profiles or validations of the same prompts.",
+    "observe": "Show what a running server accepts, and its best gamma.",
+    "align": "Teach a draft model to say what its target would.",
+    "generate": "Generate text speculatively and watch it work.",
+    "figures": "Draw the papers' figures and tables.",
+    "ngram": "Train, inspect and score n-gram drafters.",
+    "heads": "Train blockwise heads, and analyse what they draft.",
+}
 
 INTERRUPTED = 130
 _PACKAGES = ("simulator", "reference", "ngram", "estimator", "engines", "studies", "figures")
 
 
 class Program(click.Group):
-    """A group that imports subcommands when they are used and prints each error in one line.
+    """A group that imports commands when they are used, and prints each error in one line.
 
-    Exit status: 0 success; 2 bad input (ValueError, a wrong option, a file that cannot be read);
-    130 Ctrl-C; 1 another failure. If stdout is a closed pipe, the status is 1 without a message.
+    Exit status: 0 success; 2 bad input; 130 Ctrl-C; 1 another failure, also a closed pipe.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -60,8 +54,7 @@ class Program(click.Group):
         if cmd_name not in SUMMARIES:
             return None
         require_own_packages()
-        module = importlib.import_module(f"specplan.commands.{cmd_name}")
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+        command: click.Command = resolve_name(f"specplan.commands.{cmd_name}:{cmd_name}_command")
         return command
 
     def resolve_command(
@@ -81,29 +74,19 @@ class Program(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        items = [
-            CompletionItem(name, help=summary)
-            for name, summary in SUMMARIES.items()
-            if name.startswith(incomplete)
-        ]
+        found = [name for name in SUMMARIES if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=SUMMARIES[name]) for name in found]
         return items + click.Command.shell_complete(self, ctx, incomplete)
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        **extra: Any,
-    ) -> Any:
-        prog_name = self.name if prog_name is None else prog_name
+    def main(self, *args: Any, standalone_mode: bool = True, **settings: Any) -> Any:
         if sys.stdout is None:  # the caller closed it
             click.echo("Error: stdout must be open, got it closed", err=True)
             sys.exit(FAILURE)
+        settings = {"prog_name": self.name, **settings, "standalone_mode": False}
         if not standalone_mode:
-            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+            return super().main(*args, **settings)
         try:
-            status = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+            status = super().main(*args, **settings)
             sys.stdout.flush()  # a closed pipe shows here, not at the interpreter's end
         except Exception as error:
             _exit_with_one_line(error)
@@ -111,10 +94,7 @@ class Program(click.Group):
 
 
 def require_own_packages() -> None:
-    """Raises ImportError if Python finds another module by the name of one of specplan's packages.
-
-    The message names the other module's file.
-    """
+    """Raises ImportError if another module has the name of one of specplan's packages."""
     here = Path(__file__).resolve().parents[1]
     for name in _PACKAGES:
         found = importlib.util.find_spec(name)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,13 +48,12 @@ def percentage(probability: float) -> int:
     return shown if certainty(shown / 100) == certainty(probability) else shown - 1
 
 
-@dataclass(frozen=True, slots=True)
-class NextRun:
+class NextRun(NamedTuple):
     """The measurement with the largest expected benefit.
 
     gamma: draft length to run; 0 is the baseline.
     gain: expected gain of speed once the outcome is known, as a share.
-    rival: draft length that the run compares with `gamma`; 0 is no speculation.
+    rival: draft length to compare with `gamma`; 0 is no speculation.
     """
 
     gamma: int
@@ -71,13 +71,10 @@ class Advice:
     gain_probability: probability in [0, 1] that `named` is faster than no speculation; None if the
       speed-ups are exact.
     certain: whether the interval of the speed-up of `named` lies above 1.
-    undecided: whether a run must decide, because probabilities are not calibrated for this kind of
-      draft and `gain_probability` is not extreme.
+    undecided: whether a run must decide: for this kind of draft, probabilities that are not extreme
+      are not reliable.
     measured: whether `named` is advised because runs at this γ were faster than the baseline.
     next_run: None if no run is worth its time.
-
-    Errors in the level of all speed-ups are shared, so the ranking of draft lengths is known better
-    than the gain itself.
 
     Example:
       >>> law = Forecast(np.log([1.4, 1.7, 1.75]), 0.01 * np.ones((3, 3)), 0.0)
@@ -113,13 +110,13 @@ def advise(
 ) -> Advice:
     """Returns the advised draft length.
 
-    Candidates are ranked by their mean log speed-up. For a normal distribution this is the median;
-    the mean speed-up itself would reward uncertainty.
+    Candidates are ranked by their mean log speed-up, which for a normal distribution gives the
+    median speed-up. The mean speed-up would reward uncertainty.
 
     gammas: candidates, each at least 1, rising, shape (n,).
     law: joint distribution of the candidates' log speed-ups over no speculation.
     near: largest difference of log speed-up at which a smaller γ is preferred to the best.
-    worth: smallest expected gain of speed, as a share, for which a further run is proposed.
+    worth: least expected gain of speed, as a share, for which a further run is proposed.
     repeat: standard deviation of the logarithm of one run's speed.
     calibrated: whether predicted probabilities of a gain match observed frequencies.
     tried: each γ that was run, 0 for the baseline. None: no run is proposed.
@@ -140,6 +137,7 @@ def advise(
     undecided = not calibrated and kept is None and UNDECIDED[0] <= odds <= UNDECIDED[1]
     gains = kept is not None or (odds >= THRESHOLD and float(law.mean[top]) > near)
     advised = at + 1 if gains and not undecided else 0
+    places, limits = (advised, at + 1), (worth, repeat)
     return Advice(
         gamma=int(gammas[at]) if advised else 0,
         named=int(gammas[at]),
@@ -148,9 +146,7 @@ def advise(
         certain=bool(law.quantile(0.05)[at] > 1),
         undecided=undecided,
         measured=kept is not None,
-        next_run=None
-        if tried is None
-        else _next_run(gammas, law, (advised, at + 1), tried, (worth, repeat)),
+        next_run=None if tried is None else _next_run(gammas, law, places, tried, limits),
     )
 
 
@@ -180,8 +176,8 @@ def _next_run(
     Knowledge gradient (Frazier, Powell and Dayanik 2009): a run of γ' changes the means m to m +
     s·Z, where Z is standard normal and s_γ = Cov(γ, γ') over the outcome's standard deviation. The
     gain is E[max m + s·Z] minus the mean of the advised γ, by Gauss-Hermite quadrature. The
-    baseline is run first, because no speed-up is known without it. Candidates are at most two
-    tokens longer than the longest γ that was run, or twice as long.
+    baseline is run first. Candidates are at most two tokens longer than the longest γ that was run,
+    or twice as long.
 
     places: indices of the advised and the named γ in [0, *gammas].
     limits: the arguments `worth` and `repeat` of `advise`.

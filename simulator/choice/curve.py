@@ -1,8 +1,4 @@
-"""The speed-up of each γ from acceptance and cost, the best γ, and break-even points.
-
-A speed-up is the baseline's time per token over the time per token with speculation. For `Iid` and
-`Ratio` it is Theorem 8 of Leviathan et al. 2023 (`walltime`).
-"""
+"""The speed-up of each γ from acceptance and cost, the best γ, and break-even points."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,8 +17,9 @@ from simulator.numerics.intervals import Forecast
 
 
 def speed_up(acceptance: Acceptance, cost: Cost, gamma: ArrayLike) -> Floats:
-    """Returns the expected speed-up over the baseline (no speculation); 1 at γ = 0.
+    """Returns the baseline's time per token over the time with speculation; 1 at γ = 0.
 
+    For `Iid` and `Ratio` it is Theorem 8 of Leviathan et al. 2023 (`walltime`).
     gamma: drafted tokens per block, at least 0, shape (...).
     """
     length = integers("gamma", gamma)
@@ -50,14 +47,11 @@ def first_best(gammas: NDArray[np.int64], factors: Floats) -> int:
 
 
 def break_even_alpha(cost: Cost, *, max_gamma: int) -> float:
-    """Returns the i.i.d. acceptance rate above which some γ up to max_gamma gains.
+    """Returns the i.i.d. acceptance rate in [0, 1] above which some γ up to max_gamma gains.
 
     A block of γ tokens gains if E[τ] exceeds its cost in baseline tokens; E[τ] rises with α from 1
-    to γ + 1. Under Theorem 8 the rate is c (Leviathan et al. 2023, Corollary 9).
-
-    Returns a rate in [0, 1] up to which no γ gains. 0: every α above 0 gains; α = 0 gains, too, if
-    some block costs less than a baseline token. 1: a perfect draft only breaks even. NaN: even a
-    perfect draft loses.
+    to γ + 1. Under Theorem 8 the rate is c (Leviathan et al. 2023, Corollary 9). 0: every α above 0
+    gains. 1: a perfect draft only breaks even. NaN: even a perfect draft loses.
     """
     gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
     needed = np.maximum(cost.block_seconds(gamma) / cost.baseline_seconds, 1.0)
@@ -75,11 +69,9 @@ def break_even_c(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> float
     """
     gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
 
-    def all_else(lengths: NDArray[np.int64]) -> Floats:
-        return np.asarray(cost.block_seconds(lengths) - lengths * cost.c * cost.step_seconds)
-
-    spare = cost.baseline_seconds - acceptance.per_token(all_else, gamma)
-    drafted = acceptance.drafted_per_token(gamma)
+    step = cost.c * cost.step_seconds
+    others = acceptance.per_token(lambda n: np.asarray(cost.block_seconds(n) - n * step), gamma)
+    spare, drafted = cost.baseline_seconds - others, acceptance.drafted_per_token(gamma)
     if not drafted.any():
         return float("nan")
     c = float((spare[drafted > 0] / drafted[drafted > 0]).max()) / cost.step_seconds
@@ -117,6 +109,7 @@ class Curve:
     extrapolated: whether acceptance or cost was only observed at smaller γ.
     beyond_graphs: whether a step is larger than the server's captured graphs.
     gains: joint distribution of the log speed-ups.
+    low, high: ends of each speed-up's interval.
     """
 
     gamma: NDArray[np.int64]
@@ -139,12 +132,10 @@ class Curve:
 
     @property
     def low(self) -> Floats:
-        """Lower end of each speed-up's interval."""
         return self.gains.interval()[0]
 
     @property
     def high(self) -> Floats:
-        """Upper end of each speed-up's interval."""
         return self.gains.interval()[2]
 
     def point(self, gamma: int) -> CurvePoint:
@@ -166,17 +157,13 @@ def curve_of(
     c_hat: float,
     doubt: Doubt | None = None,
 ) -> Curve:
-    """Returns tokens per call and speed-up of each γ.
+    """Returns tokens per call and speed-up of each γ; c_hat, doubt: see `plan`.
 
     gammas: at least 1 each, rising, shape (n,).
-    c_hat, doubt: see `simulator.choice.plan.plan`.
     """
-
-    def operations(lengths: NDArray[np.int64]) -> Floats:
-        return np.asarray(lengths * c_hat + lengths + 1, dtype=np.float64)
-
-    cost = price.doubtful
+    cost, drafted = price.doubtful, acceptance.drafted_per_token(gammas)
     logs, own = _lengths(acceptance, price, gammas)
+    tokens = np.asarray(acceptance.tokens_per_call(gammas))
     if cost is None:
         factors = np.asarray(speed_up(acceptance, price.cost, gammas))
         gains = Forecast(np.log(factors), own if doubt is None else doubt(gammas))
@@ -189,9 +176,9 @@ def curve_of(
     beyond = False if price.wall is None else price.wall.beyond(price.batch, gammas)
     return Curve(
         gamma=gammas,
-        expected_tokens=np.asarray(acceptance.tokens_per_call(gammas)),
+        expected_tokens=tokens,
         improvement_factor=factors,
-        operations_factor=acceptance.per_token(operations, gammas),
+        operations_factor=drafted * (c_hat + 1) + 1 / tokens,
         extrapolated=gammas > observed,
         beyond_graphs=np.broadcast_to(beyond, gammas.shape),
         gains=gains,
@@ -203,9 +190,9 @@ def _lengths(
 ) -> tuple[Floats, Floats]:
     """Returns the logarithms of tokens per block, and the covariance that remains given the runs.
 
-    A run measures the time of a token directly: an error of the run's tokens per block cancels
-    against the block time computed from it. At other γ the unshared part of the error remains. Runs
-    with drafts that ended early do not measure the time at their γ.
+    A run measures the time of a token, so an error of the run's tokens per block cancels against
+    the block time that follows from it. At other γ the unshared part of the error remains. A run
+    with drafts that ended early does not measure the time at its γ.
     """
     run = sorted({each.gamma for each in price.own_runs if each.drafted is None} - {0})
     every = np.unique([*gammas.tolist(), *run])

@@ -56,9 +56,8 @@ class Range:
 def schedules(rows: Sequence[Plan], only: int | None = None) -> dict[int, tuple[Range, ...]]:
     """Returns the advised γ by batch size, for each context; batches beyond memory are left out.
 
-    If an advice is undecided, the schedule has the γ to measure.
-
-    only: the only γ that may be drafted; None allows every γ.
+    If an advice is undecided, the schedule has the γ to measure. only: the only γ allowed; None:
+    every γ.
     """
     fitting: dict[int, dict[int, Plan]] = {}
     for row in rows:
@@ -89,9 +88,9 @@ def schedule(
 ) -> tuple[Range, ...]:
     """Returns ranges of batch sizes with one γ each, from 1 to the largest planned batch size.
 
-    A batch size between two planned ones gets the γ of the larger: long drafts cost most where the
-    load is highest. A range continues while its γ is among the `near` γ of the
-    next batch size, which are almost as fast as the best γ there.
+    A batch size between two planned ones gets the γ of the larger, because long drafts cost most at
+    a high load. A range continues while its γ is almost as fast as the best γ of the next batch
+    size (`near`).
     """
     if not gammas:
         raise ValueError("gammas must have at least one batch size, got none")

@@ -33,7 +33,7 @@ def improvement_factor(alpha: ArrayLike, gamma: ArrayLike, c: ArrayLike) -> Floa
 
         (1 - α^(γ+1)) / ((1 - α)(γc + 1))     (Leviathan et al. 2023, Theorem 8)
 
-    Assumes long texts, and that a pass over γ + 1 tokens costs as much as one over one token.
+    Assumes long texts, and passes over γ + 1 tokens that cost as much as passes over one token.
     """
     rate, length, cost = _checked(alpha=alpha, gamma=gamma, c=c)
     return (tokens_formula(rate, length) / (1 + length * cost))[()]
@@ -65,9 +65,8 @@ def oracle_improvement_factor(alpha: ArrayLike, c: ArrayLike) -> Floats:
         1/(1 - α) / (1 + c α/(1 - α)) = 1 / (1 - α + αc)
 
     A block yields 1/(1 - α) tokens (Leviathan et al. 2023, §3.5). All but one are drafted at cost
-    c; one target call verifies them. For c ≥ 1 the oracle does not speculate: 1. The oracle gains
-    less than 1/(1 - 1/e), 58 %, over the best fixed γ, for every α < 1 and c. At α = 1, c = 0 the
-    speed-up is infinite.
+    c; one target call verifies them. For c ≥ 1 the oracle does not speculate: 1. At α = 1, c = 0
+    the speed-up is infinite. Over the best fixed γ the oracle gains less than 1/(1 - 1/e), 58 %.
     """
     rate, cost = _checked(alpha=alpha, c=c)
     with np.errstate(divide="ignore"):
@@ -83,13 +82,9 @@ def optimal_gamma(alpha: ArrayLike, c: ArrayLike, *, max_gamma: int) -> NDArray[
 
     where W₋₁ is the lower branch of the Lambert W function (derivative of Leviathan et al. 2023,
     Theorem 8, set to 0). The integer optimum is a neighbour of γ*: the larger one if its last token
-    gains:  α^γ (1 + (γ-1) c) > c (1 - α^γ) / (1 - α).
-
-    max_gamma: the largest γ considered, at least 1. It is the result if a longer draft is always
-      better (c = 0 < α, or α = 1 > c).
-
-    Returns int64 in 0..max_gamma; 0 exactly if α ≤ c (1 + TIE), so that rounding cannot make a gain
-    (0.1 + 0.2 does not gain over 0.3).
+    gains:  α^γ (1 + (γ-1) c) > c (1 - α^γ) / (1 - α). Where a longer draft is always better (c = 0
+    < α, or α = 1 > c), the result is max_gamma, at least 1. It is 0 if α ≤ c (1 + TIE), so that
+    rounding makes no gain (0.1 + 0.2 does not gain over 0.3).
     """
     limit = integer("max_gamma", max_gamma, at_least=1)
     rate, cost = _checked(alpha=alpha, c=c)

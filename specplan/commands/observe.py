@@ -17,13 +17,13 @@ from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.door.observing import ObserveArguments, asked, origin_of, require_planned
 from specplan.options.command import Command, takes
 from specplan.options.kinds import cost_kinds
-from specplan.options.observe_options import Followed, Observed, Sources, addresses
+from specplan.options.plan_options import Followed, Observed, Sources, addresses
 from specplan.options.runs import Runs
 from specplan.reports import observation as reports
 from specplan.reports.flags import flags_of_plans
 from specplan.reports.output import print_json, warn
 from specplan.reports.plan import plan_text, warn_of_sizes
-from specplan.reports.plan_json import plan_json
+from specplan.reports.plans import plan_json
 from specplan.reports.table import folded
 
 FOLLOWED_SECONDS = 10.0

@@ -114,7 +114,7 @@ def _print(
 
 
 def _json(rows: tuple[Plan, ...], origin: Origin) -> dict[str, Any]:
-    from specplan.reports.plan_json import plans_json
+    from specplan.reports.plans import plans_json
 
     return plans_json(rows, origin)
 

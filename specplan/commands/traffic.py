@@ -12,8 +12,7 @@ from simulator.traffic.policy import burst_simulations
 from specplan.door.traffic import requested
 from specplan.options.command import Command, takes
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
-from specplan.options.plan_options import Graphs
-from specplan.options.traffic_options import Arrivals, Batching, Simulation
+from specplan.options.plan_options import Arrivals, Batching, Graphs, Simulation
 from specplan.options.values import Written, answer
 from specplan.reports.deployment import cost_json, cost_notes
 from specplan.reports.table import Column, folded, possible, table

@@ -56,10 +56,7 @@ def require_known(stated: Mapping[str, object], settings: type) -> None:
 def settings_of(
     engine: EngineOptions, target: str | None, draft: str | None, text: PromptSettings, seed: int
 ) -> dict[str, Any]:
-    """Returns the settings that every kind of run needs, on an engine or specplan's own decoder.
-
-    Raises ValueError if settings of an engine are given without the engine's name.
-    """
+    """Returns the settings that every kind of run needs, on an engine or specplan's own decoder."""
     from engines.kind import EngineSettings
     from estimator.settings import ModelSettings, TimingSettings
 
@@ -97,10 +94,7 @@ def source_of(prompts: Prompts | None, max_new_tokens: int) -> Iterator[PromptSe
 def both(
     acceptance: AcceptanceKind | OfRuns | Observation | Profile, cost: CostKind | Profile | None
 ) -> tuple[AcceptanceKind, CostKind]:
-    """Returns acceptance and cost; without a cost, an acceptance such as Runs also gives the cost.
-
-    Raises ValueError if there is no cost, or an argument is not an acceptance or a cost.
-    """
+    """Returns acceptance and cost; without a cost, an acceptance such as Runs gives both."""
     if isinstance(acceptance, Profile):
         acceptance = ProfileAcceptance(ProfileFile(acceptance))
     if isinstance(cost, Profile):

@@ -11,8 +11,7 @@ from specplan.door.prices import law_of, sized
 from specplan.options.command import fill, is_stated
 from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import CostKind, chosen_cost, cost_kinds, prices
-from specplan.options.observe_options import Followed, Observed
-from specplan.options.plan_options import COPIES, DRAFT_KINDS
+from specplan.options.plan_options import COPIES, DRAFT_KINDS, Followed, Observed
 from specplan.options.runs import Runs, completed, counts_of
 from specplan.reports.plan import Origin
 

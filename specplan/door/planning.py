@@ -67,10 +67,7 @@ class PlanResult:
         return self.plan.curve
 
     def flags(self) -> str:
-        """Returns the flags that make the server given to `plan` draft the advised γ.
-
-        Raises ValueError if no server was given, or the server cannot run such a draft.
-        """
+        """Returns the flags that make the server given to `plan` draft the advised γ."""
         from specplan.reports.flags import flags_of_plans
 
         if self.server is None:
@@ -80,7 +77,7 @@ class PlanResult:
 
     def json(self) -> Mapping[str, Any]:
         """Returns the JSON object of `specplan plan --json`."""
-        from specplan.reports.plan_json import plan_json
+        from specplan.reports.plans import plan_json
 
         return plan_json(self.plan, self.origin)
 
@@ -102,11 +99,10 @@ class PlanResult:
         last = min(len(curve.gamma), max(8, best + _ROWS_PAST, advised))
         heads = ["gamma (K)", "tokens/call", "speed-up", *([percent()] if curve.in_doubt else [])]
         rows = [_row("th", heads)]
-        for at in range(last):
-            gamma = int(curve.gamma[at])
-            cells = [str(gamma), f"{curve.expected_tokens[at]:.2f}", f"{curve.speed_up[at]:.2f}"]
-            if curve.in_doubt:
-                cells.append(f"{curve.low[at]:.2f} to {curve.high[at]:.2f}")
+        for gamma in range(1, last + 1):
+            _, tokens, speed, _, low, high = curve.point(gamma)
+            cells = [str(gamma), f"{tokens:.2f}", f"{speed:.2f}"]
+            cells += [f"{low:.2f} to {high:.2f}"] if curve.in_doubt else []
             marks = [name for name, own in (("best", best), ("advised", advised)) if own == gamma]
             rows.append(_row("td", [*cells, ", ".join(marks)]))
         return f"<table>{''.join(rows)}</table>"
@@ -156,23 +152,21 @@ def plan(
 ) -> PlanResult:
     """Returns the plan for an acceptance and a cost, as `specplan plan` computes it.
 
-    Args:
-      acceptance: Iid, ByPosition, AcceptedFraction, BlockEfficiency, Typical, a result of
-        `observe`, or Recorded, Runs or a result of `measure`, which also have a cost.
-      cost: Ratio, Times, Roofline, Runs, Recorded or a result of `measure`; None: the acceptance's
-        cost, or the observed time of a token.
-      gamma: draft length to evaluate; None: the best.
-      max_gamma: largest draft length to consider, in 1..10,000.
-      near: a smaller gamma is advised if it is at most this many per cent slower than the best.
-      c_hat: operations of a draft step over operations of a target step; None: c.
-      draft_kind: eagle3, mtp, suffix, ngram, ...: selects the prior for positions that were not
-        counted; None: unknown.
-      server: vllm, sglang, llama.cpp, ...: plans drafts as the server makes them, and `flags`
-        returns its flags. None: any server.
+    acceptance: Iid, ByPosition, AcceptedFraction, BlockEfficiency, Typical, a result of `observe`,
+      or Recorded, Runs or a result of `measure`, which also have a cost.
+    cost: Ratio, Times, Roofline, Runs, Recorded or a result of `measure`; None: the acceptance's
+      cost, or the observed time of a token.
+    gamma: draft length to evaluate; None: the best.
+    max_gamma: largest draft length to consider, in 1..10,000.
+    near: a smaller gamma is advised if it is at most this many per cent slower than the best.
+    c_hat: operations of a draft step over operations of a target step; None: c.
+    draft_kind: eagle3, mtp, suffix, ngram, ...: selects the prior for positions that were not
+      counted; None: unknown.
+    server: vllm, sglang, llama.cpp, ...: plans drafts as the server makes them, and `flags` returns
+      its flags. None: any server.
 
-    Raises:
-      OSError: if a file cannot be read.
-      ValueError: if a number is out of range, or acceptance and cost do not fit together.
+    Raises OSError, ValueError if a file or a number cannot be used, or acceptance and cost do not
+    fit together.
     """
     with usage_as_value_error():
         accepted, costs = both(acceptance, cost)
@@ -188,9 +182,7 @@ def plan(
 
 
 def exported(profile: Profile) -> dict[str, str]:
-    """Returns the flags of `specplan plan --profile --export` by server, if it has such drafts.
-    Notes on a server's plan, such as its way of drafting, are comments above its flags.
-    """
+    """Returns flags by server: the output of `specplan plan --profile --export`, notes included."""
     from specplan.reports.flags import exported_to
 
     found = {}

@@ -33,20 +33,17 @@ def measure(
 ) -> Profile | None:
     """Measures acceptance and costs of a pair, as `specplan measure` does.
 
+    Returns the profile; None in all but the first of several processes.
+
     Args:
       target: a Hugging Face name or folder; None: the small target that specplan contains.
       draft: a drafter as `--draft` names it; None: the small draft that specplan contains.
       prompts: texts, or a file, folder or glob of them; None: source files of Python's library.
-      max_new_tokens: new tokens after each prompt.
       temperature: temperature of the target; 0 is greedy.
       max_gamma: longest draft whose cost is measured, in tokens.
-      seed: seed of the texts.
       output: file for the profile, which `Recorded` reads; None: no file.
       engine: runs on this engine (llama.cpp, vllm, ...), in place of specplan's own decoder. Its
-        settings are further keywords, listed in `specplan.door.inputs.EngineOptions`.
-
-    Returns:
-      the profile; None in all but the first of several processes.
+        settings are further keywords, listed in `EngineOptions`.
 
     Raises OSError, ValueError if a file or a setting cannot be used.
     """
@@ -80,14 +77,11 @@ def validate(
 ) -> list[Validation | EngineValidation]:
     """Compares predicted with measured speed-ups, as `specplan validate` does.
 
-    Args:
-      target, draft, prompts, max_new_tokens, seed, engine: see `measure`.
-      gammas: draft lengths.
-      temperatures: temperatures of the target; 0 is greedy.
+    Returns one validation for each temperature; on an engine, a single one for all temperatures.
+    Their `rows` contain predictions and measurements. For the other arguments see `measure`.
 
-    Returns:
-      one validation for each temperature; on an engine, a single one for all temperatures. Their
-      `rows` contain predictions and measurements.
+    gammas: draft lengths.
+    temperatures: temperatures of the target; 0 is greedy.
 
     Raises OSError, ValueError if a file or a setting cannot be used.
     """
@@ -107,9 +101,8 @@ def validate(
 def observe(*sources: str, gamma: int | None = None) -> Observation:
     """Returns counts of drafts read from servers, logs or metrics, as `specplan observe` does.
 
-    Args:
-      sources: URLs of running servers, or files of their logs, metrics and benches.
-      gamma: drafted tokens per block; None: as the source states it.
+    sources: URLs of running servers, or files of their logs, metrics and benches.
+    gamma: drafted tokens per block; None: as the source states it.
 
     Raises OSError, ValueError if a source cannot be read.
     """
@@ -126,8 +119,7 @@ class SearchOptions(TypedDict, total=False):
     worth: least expected gain in speed, in per cent, for which a run is made; 0.2 if not given.
     max_runs: largest number of runs per concurrency, without the baseline; 6 if not given.
     temperature: temperature of the target; 0, greedy, if not given.
-    seed: seed of the texts and of the order of runs.
-    dry_run: True: only plan the first runs and make none.
+    dry_run: whether the first runs are only planned.
     """
 
     worth: float
@@ -151,17 +143,14 @@ def tune(
 ) -> Tuned:
     """Finds the best draft length on this machine in few runs, as `specplan tune` does.
 
-    Args:
-      target, draft, prompts, max_new_tokens: see `measure`.
-      server: an engine to start, by its name for `--engine`, or the URL of a running server; None:
-        specplan's own decoder.
-      concurrency: numbers of simultaneous requests; each has its own search.
-      max_gamma: the largest draft length to run.
-      output: file of runs, which a later call continues; None: no file.
-      search: worth, max_runs, temperature, seed, dry_run; `SearchOptions` describes them.
+    Returns the runs in `rows`, the advice for each concurrency in `advised`, and the server's
+    flags. For the first arguments see `measure`, for `search` see `SearchOptions`.
 
-    Returns:
-      the runs in `rows`, the advice for each concurrency in `advised`, and the server's flags.
+    server: an engine to start, by its name for `--engine`, or the URL of a running server; None:
+      specplan's own decoder.
+    concurrency: numbers of simultaneous requests; each has its own search.
+    max_gamma: the largest draft length to run.
+    output: file of runs, which a later call continues; None: no file.
 
     Raises OSError, ValueError if a file, a server or a setting cannot be used.
     """
@@ -187,11 +176,9 @@ def tune(
             if (target, draft) != (None, None):
                 raise ValueError(f"target and draft must not be given with the server {server}")
             return tune(TuneServer(how=how, server=server), progress=bar)
-        named: EngineOptions = {} if server is None else {"engine": server}
-        if named:
-            named["concurrency"] = concurrency
-        stated = settings_of(named, target, draft, text, how.seed)
-        if named:
+        if server is not None:
+            engine: EngineOptions = {"engine": server, "concurrency": concurrency}
+            stated = settings_of(engine, target, draft, text, how.seed)
             return tune(TuneEngine(how=how, **stated), progress=bar)
-        models, sampling = stated["models"], SamplingSettings()
-        return tune(TuneOwn(how=how, models=models, sampling=sampling), progress=bar)
+        models = settings_of({}, target, draft, text, how.seed)["models"]
+        return tune(TuneOwn(how=how, models=models, sampling=SamplingSettings()), progress=bar)

@@ -15,9 +15,9 @@ from specplan.options import kinds
 from specplan.options.command import flags_of
 from specplan.options.inputs import counts as accepted
 from specplan.options.inputs import roofline, times
+from specplan.options.inputs.counts import Published
 from specplan.options.inputs.profile import ProfileAcceptance, ProfileFile
 from specplan.options.inputs.times import OfRuns
-from specplan.options.inputs.typical import Published
 from specplan.options.kinds import AcceptanceKind, Made, Server
 from specplan.options.runs import parse_run
 from specplan.reports.plan import Origin
@@ -67,9 +67,8 @@ def Iid(alpha: float) -> kinds.Alphas:
 def ByPosition(rates: Sequence[float], *, conditional: bool = False) -> accepted.Positions:
     """Returns acceptance rates of positions 1, 2, ..., as servers print them.
 
-    Args:
-      rates: for each position, the share of all drafts that are accepted up to it; must not rise.
-      conditional: whether each rate instead counts only drafts accepted at all earlier positions.
+    rates: for each position, the share of all drafts that are accepted up to it; must not rise.
+    conditional: whether each rate instead counts only drafts accepted at all earlier positions.
     """
     return accepted.Positions(tuple(rates), conditional)
 
@@ -79,10 +78,9 @@ def AcceptedFraction(
 ) -> accepted.AcceptedFraction:
     """Returns an acceptance inferred from accepted over drafted tokens at one gamma.
 
-    Args:
-      fraction: accepted over drafted tokens, in [0, 1]; servers call it acceptance rate.
-      gamma: drafted tokens per block at which it was counted, at least 1.
-      drafted: number of drafted tokens that were counted; None: unknown.
+    fraction: accepted over drafted tokens, in [0, 1]; servers call it acceptance rate.
+    gamma: drafted tokens per block at which the fraction was counted, at least 1.
+    drafted: number of drafted tokens that were counted; None: unknown.
     """
     return accepted.AcceptedFraction(accepted_fraction=(fraction, drafted), at_gamma=gamma)
 
@@ -114,38 +112,25 @@ def Run(
 ) -> _Run:
     """Returns a measurement of a server, to plan with in `Runs`.
 
-    Args:
-      gamma: drafted tokens per block; 0: without speculation.
-      tpot: milliseconds between two tokens of one sequence.
-      length: tokens per block, the target's own included (mean acceptance length); None: computed
-        from the acceptance given to `plan`.
-      rates: acceptance by position as shares of all drafts, in place of length.
-      batch: sequences decoded together.
-      context: tokens in each sequence's cache; None: 1024.
-      error: standard deviation of tpot in per cent; None: 2.
-
-    Raises ValueError if a number is out of range, or length and rates are both given.
+    gamma: drafted tokens per block; 0: without speculation.
+    tpot: milliseconds between two tokens of one sequence.
+    length: tokens per block, the target's own included (mean acceptance length); None: computed
+      from the acceptance given to `plan`.
+    rates: acceptance by position as shares of all drafts, in place of length.
+    batch: sequences decoded together.
+    context: tokens in each sequence's cache; None: 1024.
+    error: standard deviation of tpot in per cent; None: 2.
     """
-    stated = {
-        "gamma": gamma,
-        "tpot": tpot,
-        "length": length,
-        "rates": "/".join(map(repr, rates)) or None,
-        "batch": batch,
-        "context": context,
-        "error": error,
-    }
+    stated: dict[str, object] = {"gamma": gamma, "tpot": tpot, "length": length, "batch": batch}
+    stated |= {"rates": "/".join(map(repr, rates)) or None, "context": context, "error": error}
     return parse_run(",".join(f"{key}={each}" for key, each in stated.items() if each is not None))
 
 
 def Runs(runs: Sequence[_Run], *, batch: int | None = None) -> OfRuns:
     """Returns the cost of blocks and their accepted lengths from runs of one server.
 
-    Args:
-      runs: runs with and without speculation.
-      batch: the batch to plan for, if runs have several; None: the runs' batches.
-
-    Raises ValueError if runs contradict each other beyond their noise.
+    runs: runs with and without speculation, which agree within their noise.
+    batch: the batch to plan for, if runs have several; None: the runs' batches.
     """
     from simulator.cost.fitted.runs import require_consistent
 
@@ -172,13 +157,10 @@ def Times(
 ) -> times.Times:
     """Returns the cost of blocks from times in milliseconds.
 
-    Args:
-      target_ms: time of a target step, above 0.
-      draft_ms: time of a draft step.
-      verify_ms: times of target passes by number of tokens; None: always target_ms.
-      overhead_ms: time of a block that is neither drafting nor verification.
-
-    Raises ValueError if a number of tokens or a time is out of range.
+    target_ms: time of a target step, above 0.
+    draft_ms: time of a draft step.
+    verify_ms: times of target passes by number of tokens; None: always target_ms.
+    overhead_ms: time of a block that is neither drafting nor verification.
     """
     points = tuple(f"{tokens}={ms}" for tokens, ms in (verify_ms or {}).items())
     try:
@@ -205,14 +187,13 @@ def Roofline(
 ) -> roofline.Roofline:
     """Returns the cost of blocks on a GPU, from its roofline and public measurements.
 
-    Args:
-      target_config, draft_config: config.json of both models, or their folders.
-      gpu: h100, b200, l4, ...; an unknown name lists them all.
-      engine: vllm, sglang, llama.cpp, ...; None: any, with wider intervals.
-      batch: sequences decoded together.
-      context: tokens in each sequence's cache; None: 1024.
-      tp: GPUs that share each layer.
-      dtype: number format of the weights; None: the format in each configuration.
+    target_config, draft_config: config.json of both models, or their folders.
+    gpu: h100, b200, l4, ...; an unknown name lists them all.
+    engine: vllm, sglang, llama.cpp, ...; None: any, with wider intervals.
+    batch: sequences decoded together.
+    context: tokens in each sequence's cache; None: 1024.
+    tp: GPUs that share each layer.
+    dtype: number format of the weights; None: the format in each configuration.
     """
     return roofline.Roofline(
         target_config=Path(target_config),

@@ -14,7 +14,7 @@ from specplan.door.plan_request import NO_LIMITS, profiled, ranked
 from specplan.door.prices import law_of, walled
 from specplan.door.traffic_pair import pair_of, priced_loads, spread_of
 from specplan.options.inputs.roofline import Roofline
-from specplan.options.traffic_options import Arrivals, Batching, Simulation, latency_targets
+from specplan.options.plan_options import Arrivals, Batching, Simulation, latency_targets
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
@@ -169,13 +169,12 @@ def traffic(
 ) -> TrafficResult:
     """Returns the effect of speculation on a server under load: what `specplan traffic` computes.
 
-    Args:
-      acceptance, cost: see `plan`.
-      rate: requests per second, one number or several.
-      prompt_tokens, output_tokens: mean number of tokens in a request's prompt and output.
-      prompt_ms: milliseconds to read one prompt; None: estimated with the cost's roofline.
-      targets: latency targets in milliseconds, by name: ttft, tpot.
-      simulate: whether arrivals are simulated, too.
+    acceptance, cost: see `plan`.
+    rate: requests per second, one number or several.
+    prompt_tokens, output_tokens: mean number of tokens in a request's prompt and output.
+    prompt_ms: milliseconds to read one prompt; None: estimated with the cost's roofline.
+    targets: latency targets in milliseconds, by name: ttft, tpot.
+    simulate: whether arrivals are simulated, too.
 
     Raises OSError, ValueError if a file or a number cannot be used.
     """

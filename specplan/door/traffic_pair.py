@@ -11,7 +11,7 @@ import click
 from specplan.options.inputs.profile import MeasuredLoads, OfProfile
 from specplan.options.inputs.roofline import Roofline
 from specplan.options.kinds import CostKind, prices
-from specplan.options.traffic_options import Batching
+from specplan.options.plan_options import Batching
 from specplan.reports.output import warn
 
 if TYPE_CHECKING:

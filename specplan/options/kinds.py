@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from simulator.acceptance.acceptance import Acceptance
     from specplan.reports.plan import Origin
 
-# Acceptances, and their origin.
 Made: TypeAlias = "tuple[tuple[Acceptance, ...], Origin]"
 # The engine to export for, which decides how drafts are made; None: no export.
 Server: TypeAlias = "EngineKind | None"
@@ -52,11 +51,9 @@ class Kind:
     @classmethod
     def missing(cls, given: set[str]) -> list[str]:
         """Returns the names of needed options that are not given."""
-        wanted: list[str] = []
-        for name in cls.needs:
-            others = cls.instead.get(name, ())
-            wanted += others if name not in given and given & set(others) else (name,)
-        return [name for name in wanted if name not in given]
+        absent = [name for name in cls.needs if name not in given]
+        others = {n: cls.instead[n] for n in absent if given & set(cls.instead.get(n, ()))}
+        return [each for n in absent for each in others.get(n, (n,)) if each not in given]
 
 
 AnyKind = TypeVar("AnyKind", bound=Kind)
@@ -67,7 +64,7 @@ class AcceptanceKind(Kind, ABC):
 
     @abstractmethod
     def make(self, draft_kind: str | None, server: Server) -> Made:
-        """Returns the stated acceptances and their origin; refuses values out of range.
+        """Returns the stated acceptances and their origin.
 
         draft_kind: kind of draft that selects the prior (`rate_prior`); None: unknown.
         """
@@ -78,10 +75,7 @@ class CostKind(Kind, ABC):
 
     @abstractmethod
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:
-        """Returns one pricing per row of the results (e.g. per batch); refuses wrong values.
-
-        max_gamma: the largest γ to price.
-        """
+        """Returns the pricings of blocks up to max_gamma, one for each load or ratio."""
 
 
 @dataclass(frozen=True)
@@ -135,17 +129,13 @@ def prices(
     stated: CostKind, max_gamma: int = 0, profile: Profile | None = None
 ) -> tuple[Pricing, ...]:
     """Returns the stated pricings. A c_hat that is not stated is taken from the profile."""
-    runs = getattr(stated, "runs", None)
-    if runs:
+    if getattr(stated, "runs", None):
         from simulator.cost.fitted.runs import require_consistent
 
-        require_consistent(runs)
+        require_consistent(stated.runs)  # type: ignore[attr-defined]
+    known = None if profile is None else profile.c_hat
     found = stated.price(max_gamma)
-    if profile is None:
-        return found
-    return tuple(
-        replace(each, c_hat=profile.c_hat) if each.c_hat is None else each for each in found
-    )
+    return tuple(replace(e, c_hat=known) if e.c_hat is None else e for e in found)
 
 
 def chosen(
@@ -153,13 +143,12 @@ def chosen(
 ) -> type[AnyKind]:
     """Returns the way to state an input that the stated options select.
 
-    Raises a usage error if no way reads these options together, or a needed option is missing.
     shared: options that do not select a way and that other ways allow.
     what: name of the input in messages.
     """
     given = {name for kind in kinds for name in kind.reads() if is_stated(ctx, name)}
-    declared = [str(param.name) for param in ctx.command.params]
-    selecting = [name for name in declared if name in given and name not in shared]
+    named = [str(param.name) for param in ctx.command.params if param.name in given]
+    selecting = [name for name in named if name not in shared]
     able = [kind for kind in kinds if kind.reads() >= set(selecting)]
     if not able:
         raise click.UsageError(_conflict(kinds, ctx, selecting), ctx)
@@ -174,7 +163,6 @@ def chosen(
 
 
 def chosen_cost(ctx: click.Context) -> type[CostKind]:
-    """Returns the way to state a cost that the options select."""
     return chosen(cost_kinds(), ctx, shared=("profile_path",), what="cost")
 
 
@@ -188,18 +176,15 @@ def require(kind: type[Kind], ctx: click.Context, *, first: str) -> None:
     """Raises a usage error if an option that the way needs is missing or stated twice."""
     given = {name for name in kind.reads() if is_stated(ctx, name)}
     for name, others in kind.instead.items():
-        twice = [other for other in others if other in given]
-        if name in given and twice:
-            raise click.UsageError(
-                f"{_named(ctx, name)} cannot be combined with {_named(ctx, twice[0])}", ctx
-            )
-    missing = kind.missing(given)
-    if missing:
+        twice = [other for other in others if other in given and name in given]
+        if twice:
+            both = " cannot be combined with ".join(_named(ctx, e) for e in (name, twice[0]))
+            raise click.UsageError(both, ctx)
+    if missing := kind.missing(given):
         raise click.UsageError(f"{_named(ctx, first)} needs {_listed(ctx, missing)}", ctx)
 
 
 def _named(ctx: click.Context, name: str) -> str:
-    """Returns an option's name on the command line."""
     return next(option_name(param) for param in ctx.command.params if param.name == name)
 
 

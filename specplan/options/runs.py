@@ -54,8 +54,6 @@ def parse_run(text: str) -> Run:
     tokens: number of generated tokens, with accepted=A/B if drafts ended early.
     batch (default 1); context (tokens); error: of the time, in per cent (default 2).
     file: source of `specplan observe`, in place of time and length; may state gamma and batch.
-
-    Refuses keys that are unknown, missing or given twice, and impossible values.
     """
     from simulator.cost.fitted.machine import LoadPoint
     from simulator.cost.fitted.runs import USUAL_ERROR, Run

@@ -45,9 +45,9 @@ def parse_numbers(text: str) -> tuple[float, ...]:
     0.30000000000000004. Refuses empty and endless ranges.
     """
     values: list[float] = []
-    for part in _listed(text).split(","):
-        if re.fullmatch(r"0\d+", part.strip()):
-            raise ValueError(f"{part.strip()!r} is not a number: a decimal has a point, as 0.8 has")
+    for part in _parts(text):
+        if re.fullmatch(r"0\d+", part):
+            raise ValueError(f"{part!r} is not a number: a decimal has a point, as 0.8 has")
         values.extend(_range(part) if ":" in part else (float(_decimal(part)),))
         if len(values) > MOST_VALUES:
             raise ValueError(f"{text!r} has more than {MOST_VALUES} values")
@@ -57,10 +57,11 @@ def parse_numbers(text: str) -> tuple[float, ...]:
 numbers = callback(parse_numbers)
 
 
-def _listed(text: str) -> str:
-    """Returns a list without the brackets that JSON puts around it."""
+def _parts(text: str) -> list[str]:
+    """Returns the parts of a list, which may have the brackets of JSON."""
     bare = text.strip()
-    return bare[1:-1] if bare.startswith("[") and bare.endswith("]") else bare
+    bare = bare[1:-1] if bare.startswith("[") and bare.endswith("]") else bare
+    return [part.strip() for part in bare.split(",")]
 
 
 def parse_counted_share(text: str) -> tuple[float, float | None]:
@@ -90,10 +91,10 @@ def _in_unit_interval(value: float) -> float:
 
 @callback
 def integers(text: str) -> tuple[int, ...]:
-    for part in _listed(text).split(","):
-        if not part.strip().removeprefix("-").isdecimal():
-            raise ValueError(f"{part.strip()!r} is not an integer")
-    return tuple(map(int, _listed(text).split(",")))
+    for part in _parts(text):
+        if not part.removeprefix("-").isdecimal():
+            raise ValueError(f"{part!r} is not an integer")
+    return tuple(map(int, _parts(text)))
 
 
 @callback
@@ -115,18 +116,17 @@ def duration(value: float) -> float:
 
 
 def _range(text: str) -> list[float]:
-    ends = text.split(":")
-    if len(ends) != 3:
-        raise ValueError(f"a range is start:stop:step, got {text.strip()!r}")
-    start, stop, step = (_decimal(end) for end in ends)
-    if not all(end.is_finite() for end in (start, stop, step)):
-        raise ValueError(f"a range needs finite numbers, got {text.strip()!r}")
+    if text.count(":") != 2:
+        raise ValueError(f"a range is start:stop:step, got {text!r}")
+    ends = start, stop, step = [_decimal(end) for end in text.split(":")]
+    if not all(end.is_finite() for end in ends):
+        raise ValueError(f"a range needs finite numbers, got {text!r}")
     if step <= 0:
-        raise ValueError(f"the step of a range must be above 0, got {text.strip()!r}")
+        raise ValueError(f"the step of a range must be above 0, got {text!r}")
     if stop < start:
-        raise ValueError(f"a range must not end before it starts, got {text.strip()!r}")
+        raise ValueError(f"a range must not end before it starts, got {text!r}")
     if stop - start >= step * MOST_VALUES:
-        raise ValueError(f"{text.strip()!r} has more than {MOST_VALUES} values")
+        raise ValueError(f"{text!r} has more than {MOST_VALUES} values")
     return [float(start + i * step) for i in range(int((stop - start) / step) + 1)]
 
 
@@ -184,7 +184,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class Written(Printed):
-    """The form of a printed result, and the JSON file that it is written to; None: no file.
+    """The form of a printed result, and the JSON file that it is written to, too.
 
     output: Write the JSON object here, too.
     """
@@ -210,9 +210,7 @@ def answer(data: Callable[[], object], text: Callable[[], str], *, form: Printed
 json_option = declared(Printed)["as_json"]
 
 
-def output_option(
-    help: str, *, required: bool = False, metavar: str | None = "FILE", callback: Any = writable
-) -> Any:
-    """Returns the option -o, the file that a command writes."""
-    settings = {"metavar": metavar, "required": required, "callback": callback, "help": help}
+def output_option(help: str, **settings: Any) -> Any:
+    """Returns the option -o, the file that a command writes; settings of `option` may differ."""
+    settings = {"metavar": "FILE", "callback": writable, "help": help, **settings}
     return option("-o", "--output", type=click.Path(path_type=Path), **settings)

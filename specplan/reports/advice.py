@@ -25,10 +25,9 @@ def advice_lines(plan: Plan) -> list[str]:
     """Returns the advice: draft length, probability of a gain, break-even, and the next run."""
     price, named, lines = plan.price, plan.advice.named, []
     if price.assumed_c is not None:
-        low, high = price.assumed_c
+        c, (low, high) = price.cost.c, price.assumed_c
         lines.append(
-            f"c {price.cost.c:.2g} is assumed ({low:.2g} to {high:.2g}): no run with drafts was "
-            "timed."
+            f"c {c:.2g} is assumed ({low:.2g} to {high:.2g}): no run with drafts was timed."
         )
     lines += [*decision_lines(plan), *_limits(plan)]
     if plan.gamma not in (0, plan.optimal_gamma, named):
@@ -54,14 +53,13 @@ def break_evens(plan: Plan) -> tuple[float | None, float | None]:
 
 
 def odds_text(plan: Plan) -> str:
-    """Returns a sentence: the probability of a gain, also if stated acceptance is 0.1 too high."""
+    """Returns the probability of a gain in words, also if a stated acceptance is 0.1 too high."""
     probability = plan.advice.gain_probability
     assert probability is not None
     words, percent = certainty(probability), f"{percentage(probability)} %"
     if words == "a loss is likelier":
         return f"A loss is likelier ({100 - percentage(probability)} %)."
-    opening = "A gain is undecided" if words == "undecided" else f"A gain is {words}"
-    lower = plan.alpha - _SHORT
+    opening, lower = f"A gain is {words}", plan.alpha - _SHORT
     # An acceptance that was never observed is stated by the user.
     if plan.acceptance.observed_gamma is not None or plan.price.posterior is None or lower < 0:
         return f"{opening} ({percent})."
@@ -84,9 +82,8 @@ def decision_lines(plan: Plan) -> list[str]:
     doubt = [odds_text(plan)] if plan.curve.in_doubt and named > 0 else []
     if advice.gamma > 0:
         tokens = "1 token" if named == 1 else f"{named} tokens"
-        near = ""
+        near, factor = "", plan.point(best).improvement_factor
         if best not in (0, advice.gamma) and not advice.measured:
-            factor = plan.curve.improvement_factor[best - 1]
             near = f", within {share} of the best, K = {best} ({factor:.2f} times)"
         lines = [f"Draft {tokens} per block (K = {named}): {gain}{near}.", *doubt]
         if not advice.measured:
@@ -112,9 +109,9 @@ def _gain(plan: Plan, gamma: int) -> str:
 
 def _tolerance(plan: Plan) -> list[str]:
     """Returns a sentence with the γ next to the best that lose at most 2 %; [] if none do."""
-    near = plan.within(0.02)
+    near = plan.within(0.02) - {0}
     first = last = plan.advice.best
-    while first - 1 in near and first > 1:
+    while first - 1 in near:
         first -= 1
     while last + 1 in near:
         last += 1
@@ -126,9 +123,10 @@ def _limits(plan: Plan) -> list[str]:
     timed, best, named = plan.price.timed, plan.optimal_gamma, plan.advice.named
     batch, wall, lines = plan.price.batch, plan.price.wall, []
     if timed and best not in timed and named not in plan.within(plan.near):
+        factor = plan.point(best).improvement_factor
         lines.append(
-            f"K = {best} ({plan.curve.improvement_factor[best - 1]:.2f} times) was not timed, and "
-            f"only timed K are advised: 'specplan validate --gamma {best}' measures it."
+            f"K = {best} ({factor:.2f} times) was not timed, and only timed K are advised: "
+            f"'specplan validate --gamma {best}' measures it."
         )
     if plan.most_gamma is not None and named > 0:
         lines.append(
@@ -157,31 +155,31 @@ def _limits(plan: Plan) -> list[str]:
 
 def _next(plan: Plan) -> list[str]:
     """Returns a sentence with the next run, the option that adds it, and its expected gain."""
-    following, most, point = plan.advice.next_run, plan.acceptance.observed_gamma, plan.price.point
-    if following is None:
+    if plan.advice.next_run is None:
         return []
-
-    def added(gamma: int) -> str:
-        """Returns the option that adds a run; the user replaces MS and L by measured numbers."""
-        load = ",length=L" if most is not None and gamma > most else ""
-        if point is not None and point.batch > 1:
-            load += f",batch={point.batch}"
-        if point is not None and point.context != DEFAULT_CONTEXT:
-            load += f",context={point.context}"
-        return f"--run gamma={gamma},tpot=MS{load}"
-
-    gamma, rival = following.gamma, following.rival
+    gamma, gain, rival = plan.advice.next_run
     if gamma == 0:
         also = f" and K = {rival}" * (rival > 0)
-        runs = [added(each) for each in ((0, rival) if also else (0,))]
+        runs = [_added(plan, each) for each in ((0, rival) if also else (0,))]
         return [f"Next: run K = 0{also}, and add {' '.join(runs)}."]
     decides = "whether to speculate"
     if rival > 0:
         decides = f"between K = {min(gamma, rival)} and K = {max(gamma, rival)}"
     return [
-        f"Next: run K = {gamma}, and add {added(gamma)}. It decides "
-        f"{decides}, and may gain {100 * following.gain:.1f} % on average."
+        f"Next: run K = {gamma}, and add {_added(plan, gamma)}. It decides "
+        f"{decides}, and may gain {100 * gain:.1f} % on average."
     ]
+
+
+def _added(plan: Plan, gamma: int) -> str:
+    """Returns the option that adds a run; the user replaces MS and L by measured numbers."""
+    most, point = plan.acceptance.observed_gamma, plan.price.point
+    load = ",length=L" if most is not None and gamma > most else ""
+    if point is not None and point.batch > 1:
+        load += f",batch={point.batch}"
+    if point is not None and point.context != DEFAULT_CONTEXT:
+        load += f",context={point.context}"
+    return f"--run gamma={gamma},tpot=MS{load}"
 
 
 def _speed(plan: Plan) -> list[str]:
@@ -190,11 +188,8 @@ def _speed(plan: Plan) -> list[str]:
     if baseline is None:
         return []
     if named > 0:
-        with_draft = baseline * plan.curve.improvement_factor[named - 1]
-        lines.append(
-            f"Tokens per second: {with_draft:.1f} at K = {named}, {baseline:.1f} without "
-            "speculation."
-        )
+        speed = f"{baseline * plan.point(named).improvement_factor:.1f} at K = {named}"
+        lines.append(f"Tokens per second: {speed}, {baseline:.1f} without speculation.")
     if plan.price.posterior is not None:
         low, middle, high = (1e3 * each[0] for each in baseline_seconds(plan.price).interval())
         lines.append(
@@ -206,29 +201,26 @@ def _speed(plan: Plan) -> list[str]:
 
 def _iid(plan: Plan) -> list[str]:
     """Returns a sentence with the speed-up if all positions were accepted equally often."""
-    error = iid_error(plan.acceptance, max_gamma=len(plan.curve.gamma))
-    gamma = plan.advice.named
-    if error is None or gamma == 0:
+    found, gamma = iid_error(plan.acceptance, max_gamma=len(plan.curve.gamma)), plan.advice.named
+    if found is None or gamma == 0:
         return []
-    even = float(speed_up(Iid(plan.alpha), plan.price.cost, gamma))
+    (error, at), even = found, float(speed_up(Iid(plan.alpha), plan.price.cost, gamma))
     would = f"If all positions were accepted equally, K = {gamma} would give {even:.2f}"
-    if abs(error[0]) > _SAME:
-        side = "many" if error[0] > 0 else "few"
+    if abs(error) > _SAME:
         return [
-            f"{would}: {100 * abs(error[0]):.0f} % too {side} tokens per call at K = {error[1]}. "
-            "Positions are not accepted equally, and the plan counts that."
+            f"{would}: {100 * abs(error):.0f} % too {'many' if error > 0 else 'few'} tokens per "
+            f"call at K = {at}. Positions are not accepted equally, and the plan counts that."
         ]
-    if abs(even / plan.curve.improvement_factor[gamma - 1] - 1) <= _SAME:
+    if abs(even / plan.point(gamma).improvement_factor - 1) <= _SAME:
         return [f"{would}: the choice does not change."]
     return [f"{would}: as many tokens per call, but every block would draft all it may."]
 
 
 def _break_even(plan: Plan) -> str:
     alpha, c = break_evens(plan)
-    costs = "this c" if plan.tokens_per_second is None else "these costs"
-    if alpha is None or alpha == 1:
-        least = f"at {costs} not even a perfect draft gains"
-    else:
-        least = f"{f'acceptance {alpha:.2g}' if alpha > 0 else 'any acceptance'} at {costs}"
-    step = "" if not c else f", or a draft step of {100 * c:.3g} % of a target step"
+    costs = "at this c" if plan.tokens_per_second is None else "at these costs"
+    least = f"{f'acceptance {alpha:.2g}' if alpha else 'any acceptance'} {costs}"
+    if alpha in (None, 1):
+        least = f"{costs} not even a perfect draft gains"
+    step = f", or a draft step of {100 * c:.3g} % of a target step" if c else ""
     return f"Break-even: {least}{step}."

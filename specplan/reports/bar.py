@@ -12,17 +12,19 @@ from typing import Any, Self
 import click
 
 from estimator.progress import Progress
-from specplan.reports.table import folded
+from specplan.reports.output import print_note
 
 # Seconds between two lines of progress if stderr is not a terminal.
 LINE_SECONDS = 30.0
 
 
 class Bar(Progress):
-    """A progress bar on stderr; a line every 30 s if stderr is not a terminal."""
+    """A progress bar on stderr; a line every 30 s if stderr is not a terminal.
+
+    what: the bar's label; unit: name of one step.
+    """
 
     def __init__(self, what: str, unit: str) -> None:
-        """Starts a bar with the label `what` and 0 expected steps; unit: name of one step."""
         from tqdm import tqdm
 
         self._draws = sys.stderr.isatty()
@@ -65,10 +67,9 @@ class Bar(Progress):
 
 
 class Kept(Progress):
-    """Counts prompts with saved traces."""
+    """Counts prompts whose traces are saved; path: the profile's file, None: nothing is saved."""
 
     def __init__(self, path: Path | None) -> None:
-        """Starts at 0. path: the profile's file; traces are saved next to it. None: not saved."""
         self._path, self._prompts, self._finished = path, 0, 0
 
     @contextmanager
@@ -77,14 +78,14 @@ class Kept(Progress):
         try:
             yield self
         except KeyboardInterrupt:
-            said = "Nothing is kept: with -o FILE the traces of finished prompts would be."
+            note = "Nothing is kept: with -o FILE the traces of finished prompts would be."
             if self._path is not None:
-                said = (
+                note = (
                     f"Saved with {self._path}: the traces of {self._finished} of {self._prompts} "
                     "prompts, no times. The same command goes on from there."
                 )
             if self._prompts > 0:
-                click.echo(folded(said), err=True)
+                print_note(note)
             raise
 
     def expect(self, steps: int) -> None:

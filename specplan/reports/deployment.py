@@ -7,7 +7,7 @@ from typing import Any
 
 from simulator.choice.advice import certainty, percentage
 from simulator.choice.plan import Plan
-from simulator.choice.schedule import Range
+from simulator.choice.schedule import Range, last_paying_batch, schedules
 from simulator.cost.pricing import Load, Pricing, Wall
 
 _MOSTLY = 0.5
@@ -34,8 +34,9 @@ def load_notes(row: Plan, load: Load) -> list[str]:
 def cost_notes(loads: Sequence[Load | None]) -> list[str]:
     """Returns the sources of modelled costs and notes on their accuracy, without duplicates."""
     modelled = [load for load in loads if load is not None and load.modelled]
-    lines = [line for load in modelled for line in (f"Costs {load.origin}.", *load.notes)]
-    return list(dict.fromkeys(lines))
+    return list(
+        dict.fromkeys(s for load in modelled for s in (f"Costs {load.origin}.", *load.notes))
+    )
 
 
 def cost_json(load: Load | None) -> dict[str, Any] | None:
@@ -50,8 +51,8 @@ def rows_notes(rows: Sequence[Plan]) -> list[str]:
     loads = ((row.price.load, row.price.posterior) for row in reversed(rows))
     for load, posterior in {load.gpu: (load, of) for load, of in loads if load}.values():
         draft = "" if load.draft_kind == "model" else f", drafted by {load.draft_kind}"
-        sure = not load.modelled or posterior is not None
-        doubt = "" if sure else "; a server's time outside the models is left out"
+        doubt = "; a server's time outside the models is left out"
+        doubt *= load.modelled and posterior is None
         origin = load.origin.replace(str(load.gpu), "each GPU") if several else load.origin
         fixed = [f"{load.gpu}: {note}" if several else note for note in _overhead_notes(load)]
         notes += [f"Costs {origin}{draft}{doubt}.", *load.notes, *fixed]
@@ -80,10 +81,9 @@ def graphs_line(wall: Wall) -> str:
 def does_not_fit(price: Pricing) -> str:
     """Returns a sentence that a batch does not fit, with the memory that each GPU would need."""
     assert price.load is not None
-    assert price.load.needed_gb is not None
     return (
         f"Does NOT fit: batch {price.batch} at context {price.load.context} needs "
-        f"{price.load.needed_gb:.0f} GB of weights and caches on each GPU."
+        f"{price.load.needed_gb or 0:.0f} GB of weights and caches on each GPU."
     )
 
 
@@ -100,15 +100,15 @@ def gpus_of(rows: Sequence[Plan]) -> list[str]:
 
 def ranges_json(ranges: Sequence[Range], *, undecided: bool) -> list[dict[str, Any]]:
     """Returns ranges of batch sizes as JSON; if undecided, γ is 0 and test_gamma is to be run."""
-    if undecided:
-        return [asdict(each) | {"gamma": 0, "test_gamma": each.gamma or None} for each in ranges]
-    return [asdict(each) | {"test_gamma": None} for each in ranges]
+    return [
+        asdict(each)
+        | ({"gamma": 0, "test_gamma": each.gamma or None} if undecided else {"test_gamma": None})
+        for each in ranges
+    ]
 
 
 def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[str, Any]]:
     """Returns the γ of each context and range of batch sizes as JSON; only: the one γ allowed."""
-    from simulator.choice.schedule import schedules
-
     undecided = any(row.advice.undecided for row in rows)
     return [
         {"context": context, **each}
@@ -119,8 +119,6 @@ def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[s
 
 def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
     """Returns, for each context, the γ of each range of batch sizes and the last batch to gain."""
-    from simulator.choice.schedule import last_paying_batch, schedules
-
     lines, wall = [], rows[0].price.wall
     for context, ranges in schedules(rows, only).items():
         words = [("at" if r.first_batch == r.last_batch else "up to", r) for r in ranges]
@@ -171,7 +169,7 @@ def _surely(row: Plan, words: str, sentence: str) -> str:
 
 def _nowhere(rows: Sequence[Plan]) -> str:
     """Returns a sentence that speculation pays at no batch size, or that this is undecided."""
-    chances = [row.advice.gain_probability or 0.0 for row in rows]
-    if all(certainty(each) == "a loss is likelier" for each in chances):
+    chance = max(row.advice.gain_probability or 0.0 for row in rows)
+    if certainty(chance) == "a loss is likelier":
         return "Speculation pays at none of these batch sizes."
-    return f"A gain is undecided at these batch sizes (at most {percentage(max(chances))} %)."
+    return f"A gain is undecided at these batch sizes (at most {percentage(chance)} %)."

@@ -18,11 +18,10 @@ _MACHINE_ERRORS = frozenset((errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG,
 
 
 def writable(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
-    """Returns an output path unchanged; raises a usage error, before any long run, if not writable.
+    """Returns an output path unchanged; refuses, before any long run, a path that is not writable.
 
-    Use it as callback of options that name an output file, `type=click.Path(path_type=Path)`. It
-    does not touch the file. For a link it checks the target. A device or a pipe needs no writable
-    folder. "-" is stdout.
+    It is the callback of options that name an output file. It does not touch the file, and for a
+    link it checks the target. A device or a pipe needs no writable folder. "-" is stdout.
     """
     if value == Path("-"):
         return STDOUT
@@ -84,20 +83,17 @@ def _extra_of(module: str | None) -> str | None:
 
     "" if specplan itself requires the module; None if nothing does. The extra `dev` is ignored.
     """
-    if module is None:
-        return None
     from importlib.metadata import PackageNotFoundError, requires
 
-    wanted = module.partition(".")[0].replace("_", "-").lower()
+    wanted = (module or "").partition(".")[0].replace("_", "-").lower()
     try:
         requirements = requires("specplan") or ()
     except PackageNotFoundError:  # run from a folder
         return None
     for requirement in requirements:
-        name, _, condition = requirement.partition(";")
-        package = re.match(r"[\w.-]+", name)
-        extra = re.search(r"extra == ['\"](.+)['\"]", condition)
+        name = re.match(r"[\w.-]*", requirement)
+        extra = re.search(r"extra == ['\"](.+)['\"]", requirement)
         found = "" if extra is None else extra[1]
-        if package and found != "dev" and package[0].replace("_", "-").lower() == wanted:
+        if name and found != "dev" and name[0].replace("_", "-").lower() == wanted:
             return found
     return None

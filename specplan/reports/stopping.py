@@ -11,7 +11,7 @@ from simulator.acceptance.stopping.ranking import BUDGETS, RankedTexts
 from simulator.choice.plan import Plan
 from simulator.numerics.intervals import percent
 from specplan.reports.plan import Origin
-from specplan.reports.plan_json import plan_json
+from specplan.reports.plans import plan_json
 from specplan.reports.table import GAMMA, Column, folded, table
 
 _LEGEND = (

@@ -12,10 +12,9 @@ if TYPE_CHECKING:
     from simulator.cost.cost import Cost
 
 Row = TypeVar("Row")
-# A header, and the text below it: a template of the row's attributes or keys, as "{speed:.2f} ms",
-# which is a dash where one of them is None or missing; or a function of the row.
+# A header, and a template of a row's attributes or keys, as "{speed:.2f} ms", which is a dash where
+# one of them is None or missing; or a function of the row.
 Column = tuple[str, str | Callable[[Row], str]]
-# The header of drafted tokens a block, which servers call num_speculative_tokens.
 GAMMA = "gamma (K)"
 MS, TOKENS = "ms/token", "tokens/s"
 WIDTH = 80
@@ -37,9 +36,9 @@ def table(
     best: Callable[[Row], bool] | None = None,
     note: Callable[[Row], str] | None = None,
 ) -> str:
-    """Returns a table as text: a line of headers and a line for each row, cells right-aligned.
+    """Returns a table as text: a line of headers, and a line of right-aligned cells for each row.
 
-    best: returns whether to mark a row as the best; note: returns the text to add after a row.
+    best: returns whether a row is marked as the best; note: returns the text after a row.
     """
     records = list(rows)
     cells = [[header for header, _ in columns]]
@@ -92,14 +91,11 @@ def bounds(low: float | None, high: float | None, form: str = ".2f") -> str:
 
 def folded(text: str) -> str:
     """Returns text broken between words into lines of at most WIDTH characters."""
-    return "\n".join(
-        line
-        if len(line) <= WIDTH
-        else textwrap.fill(
-            line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-        )
-        for line in text.split("\n")
+    wrapper = textwrap.TextWrapper(
+        WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
+    lines = text.split("\n")
+    return "\n".join(line if len(line) <= WIDTH else wrapper.fill(line) for line in lines)
 
 
 TOLERANCE = 1e-9
@@ -123,16 +119,14 @@ def possible(
     """Returns the JSON object of predictions; raises an ArithmeticError on an impossible number.
 
     Probabilities lie in [0, 1], times are above 0, a block of γ drafted tokens emits 1 to γ + 1
-    tokens, and no number is NaN. If `bounded`, a speed-up is at most the tokens per block
-    (Leviathan et al. 2023, Theorem 8 with c = 0).
+    tokens, and no number is NaN.
 
-    Args:
-      predicted: a JSON object; objects and lists in it are checked, too.
-      bounded: whether each block takes at least the time of a target step (`blocks_take_a_step`).
-      ends: whether the bounds also apply to the ends of intervals, because the acceptance is exact
-        and no cost was fitted to a run.
-      prompts_per_second: prompts that a server could read per second if it decoded nothing; its
-        capacity cannot be larger.
+    predicted: a JSON object; objects and lists in it are checked, too.
+    bounded: whether each block takes at least a target step (`blocks_take_a_step`). A speed-up is
+      then at most the tokens per block (Leviathan et al. 2023, Theorem 8 with c = 0).
+    ends: whether the bounds also apply to the ends of intervals, because the acceptance is exact
+      and no cost was fitted to a run.
+    prompts_per_second: most prompts that a server could read, the bound of its capacity.
     """
     for each in _objects(predicted):
         if each.get("stable") is False:  # beyond what the server sustains, and printed as such
@@ -144,12 +138,11 @@ def possible(
                 low, high = _bounds(kind, gamma, each if bounded else {})
                 if name in CAPACITIES:
                     high = prompts_per_second
-                slack = TOLERANCE * max(1.0, abs(value))
+                slack, at = TOLERANCE * max(1.0, abs(value)), f" at gamma {gamma}"
                 if not low - slack <= value <= high + slack:
-                    at = "" if gamma is None else f" at gamma {gamma}"
                     raise ArithmeticError(
                         f"a prediction is impossible, please report it: {name} must lie in "
-                        f"[{low:g}, {high:g}]{at}, got {value:g}"
+                        f"[{low:g}, {high:g}]{at * (gamma is not None)}, got {value:g}"
                     )
     return dict(predicted)
 

@@ -8,7 +8,7 @@ from simulator.choice.plan import plan
 from simulator.cost.cost import Cost
 from simulator.cost.pricing import Pricing
 from specplan.reports.plan import Origin
-from specplan.reports.plan_json import plan_json
+from specplan.reports.plans import plan_json
 
 
 def planned(

@@ -7,7 +7,7 @@ import pytest
 from plan_inputs import run, run_json
 from refusals import assert_refused
 
-from specplan.options.inputs.typical import typical
+from specplan.options.inputs.counts import typical
 
 PUBLISHED = Path(__file__).parents[3] / "benchmarks" / "published_speculation.csv"
 
