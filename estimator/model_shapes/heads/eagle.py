@@ -87,14 +87,16 @@ def eagle3(head: Head, *, masked: bool = False) -> DraftShape:
     wider = (body.heads + 2 * cached) * head_width * width
     joined = tapped * head.taps(_LAYER_IDS, default=_TAPPED)
     normed = get("norm_before_fc") or get("fc_norm")
+    trained = get("embed_requires_grad")
     return head.draft(
         body,
         head.weights("attention", wider),
         head.weights("other", width),
         once=(
             head.weights("feed-forward", joined * width),
-            head.weights("other", joined * (bool(normed) + masked)),
-            head.weights("embedding", vocabulary * width if get("embed_requires_grad") else 0),
+            *([head.weights("other", joined)] if normed else []),
+            *([head.weights("other", joined)] if masked else []),
+            *([head.weights("embedding", vocabulary * width)] if trained else []),
         ),
         parallel=masked,
     )

@@ -72,8 +72,8 @@ def mlp_speculator(head: Head) -> DraftShape:
     )
     step = replace(step, hidden=inner, vocabulary=vocabulary)
     held_bytes = sum(each.stored_bytes for each in everything)
-    wider = head.weights("feed-forward", max(0, width - inner) * inner)
-    return DraftShape("MLP speculator", step, False, stages, held_bytes, once=(wider,))
+    wider = (head.weights("feed-forward", (width - inner) * inner),) if width > inner else ()
+    return DraftShape("MLP speculator", step, False, stages, held_bytes, once=wider)
 
 
 MLP_SPECULATOR = HeadKind(

@@ -61,6 +61,8 @@ def test_a_published_head_is_counted_to_its_last_weight(head: Published) -> None
     assert (draft.kind, draft.held_bytes) == (head.kind, 2 * head.weights)
     assert (draft.parallel, draft.longest) == (head.parallel, head.longest)
     assert draft.stated_gamma == head.gamma
+    # A matrix of no weights is a product of which no kernel was timed.
+    assert all(each.values > 0 for each in (*draft.step.weights, *draft.once))
     if head.card is not None:
         # As many digits as the publisher says.
         assert round(head.weights / 1e9, len(str(head.card).partition(".")[2])) == head.card
