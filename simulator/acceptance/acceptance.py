@@ -78,8 +78,8 @@ class Acceptance(ABC):
     def per_token(self, price: Price, gamma: ArrayLike) -> Floats:
         """Returns the expected price of all blocks of a long text, divided by the text's tokens.
 
-        price: maps the number of tokens that a block drafts to its cost. A block drafts fewer than
-          γ tokens near the end of a text or if the drafter proposes fewer.
+        price: maps the number of tokens that a block drafts to its cost. A block may draft fewer
+          than γ tokens, for example near the end of a text.
         gamma: largest number of tokens that a block drafts, at least 0, shape (...).
         """
 
@@ -91,16 +91,14 @@ class Acceptance(ABC):
     def logit_covariance(self) -> Floats:
         """Covariance of two errors in the logits of all rates, shape (2, 2); zero for exact rates.
 
-        The first error shifts all logits equally. The second one is multiplied by the logarithm of
-        the position.
+        The first error shifts all logits equally, the second one by the logarithm of the position.
         """
         return np.zeros((2, 2))
 
     def log_lengths(self, gamma: ArrayLike) -> tuple[Floats, Floats]:
         """Returns the logarithms of the mean tokens per block, and the covariance of their errors.
 
-        gamma: at least 1, shape (n,). The base class takes the means as exact: the covariance,
-          shape (n, n), is zero.
+        gamma: at least 1, shape (n,). The covariance, shape (n, n), is zero for exact rates.
         """
         lengths = np.atleast_1d(self.tokens_per_call(gamma))
         return np.log(lengths), np.zeros((len(lengths), len(lengths)))
@@ -125,8 +123,8 @@ class Acceptance(ABC):
 def iid_error(acceptance: Acceptance, *, max_gamma: int) -> tuple[float, int] | None:
     """Returns the largest error of assuming i.i.d. acceptance, and the γ that has this error.
 
-    The error is the signed relative error of tokens per call. Only observed γ are compared. None:
-    the observations cannot show that rates differ by position.
+    It is the signed relative error of tokens per call at observed γ. None: the observations cannot
+    show that rates differ by position.
     """
     if not acceptance.tells_iid:
         return None

@@ -25,13 +25,12 @@ _EARLY = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Counts of drafts at one γ.
+    """Counts of drafts at one γ; fields are None or empty if they are not known.
 
     gamma: drafted tokens per block, at least 1.
     length: mean tokens per block, the target's own token included, in [1, γ + 1].
-    rates: share of all blocks that accepted each position, 1 to γ; empty if not counted.
-    drafts: number of blocks; None if not known.
-    context: tokens in each sequence's cache; None if not known.
+    rates: share of all blocks that accepted each position, 1 to γ.
+    drafts, context: number of blocks, and tokens in each sequence's cache.
     error: additional standard deviation of log(length), for example if blocks were not counted.
     drafted: mean drafted tokens per block if drafts ended early; None if blocks drafted γ tokens.
     """
@@ -101,7 +100,7 @@ class Accepted:
 
     @property
     def weight(self) -> float:
-        """Weight in averages over counts: the number of blocks, or USUAL_DRAFTS if not known."""
+        """Number of blocks, which weights averages over counts; USUAL_DRAFTS if not known."""
         return USUAL_DRAFTS if self.drafts is None else max(self.drafts, 1.0)
 
     @property
@@ -116,10 +115,9 @@ class Accepted:
         return np.asarray(np.log(lengths))
 
     def noise(self) -> Floats:
-        """Returns the sampling covariance of `logs`, given the number of blocks.
+        """Returns the sampling covariance of `logs`; rates that were not counted count as equal.
 
-        A block accepts N tokens. E[min(N, i) min(N, j)] is the sum of P(N >= max(k, l)) over k <= i
-        and l <= j. Rates that were not counted are taken as equal.
+        A block accepts N tokens: E[min(N, i) min(N, j)] = Σ_{k≤i} Σ_{l≤j} P(N >= max(k, l)).
         """
         rates = np.array(self.rates)
         if not self.rates:
@@ -149,7 +147,7 @@ def _early(drafted: float | None, drafts: float | None, gamma: int) -> float | N
 def unknown_calls(drafted: float, gamma: int) -> tuple[int, float]:
     """Returns a likely number of blocks, and the standard deviation of its logarithm.
 
-    All blocks together drafted `drafted` tokens, 1 to γ each. The logarithm of their number is
+    Blocks of 1 to γ tokens drafted `drafted` tokens together. The logarithm of their number is
     taken as uniform between log(drafted / γ) and log(drafted).
     """
     least, most = max(drafted / gamma, 1.0), max(drafted, 1.0)

@@ -1,9 +1,8 @@
 """Acceptance estimated from counts: rates by position or mean lengths, at one or several contexts.
 
-Counted rates are used unchanged. At other positions the logits of the rates follow the prior of the
-kind of draft (`rate_prior`), updated by the counts. Errors of counted positions come from the
-counts, errors of other positions from the prior. Lengths that contradict each other
-(`rising`) are used at their own γ; they hardly move the rates of longer drafts.
+Counted rates are used unchanged, with the counts' errors. At other positions the rates' logits
+follow the prior of the kind of draft (`rate_prior`), updated by the counts. Lengths that contradict
+each other (`rising`) are used at their own γ; they hardly move the rates of longer drafts.
 """
 
 from __future__ import annotations
@@ -121,7 +120,7 @@ def from_counts(
 
     counted: the counts; if empty, the prior gives the rates.
     kind: kind of draft, which selects the prior (`rate_prior`) unless `prior` is given.
-    cut_short: share in [0, 1] of positions that were not drafted (see `ByPosition`).
+    cut_short: see `ByPosition`.
     elsewhere: standard deviation of a shift of all logits between the counted requests and the
       requests to be served, for example of another workload.
     """
@@ -152,12 +151,16 @@ def from_counts(
     noise = noise * np.outer(wider, wider)
     gain = law @ slopes.T @ np.linalg.inv(slopes @ law @ slopes.T + sharper**2 * noise)
     rest = np.eye(len(law)) - gain @ slopes
+    if len(known) == 0 and lengths:
+        alpha = float(alpha_from_block_efficiency(lengths[max(lengths)], max(lengths)))
+    else:
+        alpha = ByPosition(tuple(rates[: len(known) or observed or 1].tolist())).alpha
     doubt = rest @ law @ rest.T + gain @ noise @ gain.T
     doubt[:-1, :-1] += elsewhere**2
     return FromCounts(
         tuple(rates.tolist()),
         cut_short,
-        alpha=_alpha(rates, len(known), observed, lengths),
+        alpha=alpha,
         covariance=doubt,
         observed_gamma=observed,
         most_gamma=most_gamma(kind, max(observed, 1)),
@@ -192,15 +195,6 @@ def _lengths(counted: Sequence[Accepted]) -> dict[int, float]:
     }
 
 
-def _alpha(rates: Floats, known: int, observed: int, lengths: dict[int, float]) -> float:
-    """Returns the i.i.d. α: from counted positions, else from the length at the largest γ."""
-    if known == 0 and lengths:
-        gamma = max(lengths)
-        return float(alpha_from_block_efficiency(lengths[gamma], gamma))
-    stands = np.cumprod(rates[: known or observed or 1])
-    return float(stands.sum() / (stands.sum() + 1 - stands[-1]))
-
-
 def _unfitting(counted: Sequence[Accepted], off: Floats, logs: Floats) -> tuple[str, ...]:
     """Returns a warning for each count that contradicts the other counts."""
     ends = np.cumsum([len(each.gammas) for each in counted]) - 1
@@ -216,7 +210,7 @@ def rising(lengths: Mapping[int, float]) -> tuple[str, ...]:
     """Returns a warning for each mean length that is too large for the lengths at smaller γ.
 
     Position k adds P(positions 1 to k are accepted) tokens per block, which falls with k, if all
-    lengths (tokens per target call by γ) were counted on the same requests.
+    lengths were counted on the same requests.
     """
     points = [(0, 1.0), *sorted(lengths.items())]
     found = []

@@ -52,7 +52,7 @@ def rate_prior(kind: str | None, *, fitted: dict[str, Any] | None = None) -> Rat
     """Returns the prior of a kind of draft.
 
     kind: a name in `simulator.cost.fitted.prior.DRAFTS`; other values get the prior of all kinds.
-    fitted: the result of a fit: priors by kind and for "all"; None reads rate_priors.json.
+    fitted: the result of a fit; None reads rate_priors.json.
     """
     kinds = (_published() if fitted is None else fitted)["kinds"]
     found = kinds.get(kind, kinds["all"])
@@ -65,10 +65,7 @@ def workload_spread() -> float:
 
 
 def most_gamma(kind: str | None, observed: int) -> int:
-    """Returns the largest γ that may be advised if drafts were observed up to γ `observed`.
-
-    It is `observed` + 2; for draft models and copies it is 2 · `observed` where that is larger.
-    """
+    """Returns the largest γ that may be advised if drafts were observed up to γ `observed`."""
     return max(observed + 2, 2 * observed if kind in _STEADY else 0)
 
 
@@ -91,8 +88,7 @@ def most_probable(
 ) -> Floats:
     """Returns the most probable logits and their change with context, by damped Gauss-Newton.
 
-    mean, law: mean and covariance of the prior.
-    measured, noise: logarithms of the counted lengths, and their covariance.
+    mean, law: the prior's mean and covariance; measured, noise: those of counted log lengths.
     """
     root = np.linalg.cholesky(law + LEAST * np.eye(len(law)))
     weigh = np.linalg.inv(np.linalg.cholesky(noise))

@@ -2,7 +2,7 @@
 
 Most servers call accepted over drafted tokens the acceptance rate. That number falls with γ and is
 not α. An α inferred from counts equals E[β] only if the β of all positions are independent and
-identically distributed (Leviathan et al. 2023, §3.1). Elsewhere it is called alpha_iid.
+identically distributed (Leviathan et al. 2023, §3.1).
 """
 
 from collections.abc import Callable, Mapping
@@ -148,9 +148,9 @@ def block_acceptance(ratio: ArrayLike, max_gamma: int) -> Floats:
 
         s_0 = 1,    s_i = min(1, s_{i-1} p_i(X_i) / q_i(X_i))
 
-    A recorded text x shows its acceptance without any assumption. The draft proposes x_1, …, x_i
-    and has them accepted with probability q(x_1…x_i) s_i; the target emits them with probability
-    p(x_1…x_i). Given the text, at least i tokens are therefore accepted with probability
+    The draft proposes the tokens x_1, …, x_i of a recorded text and has them accepted with
+    probability q(x_1…x_i) s_i; the target emits them with probability p(x_1…x_i). Given the text,
+    at least i tokens are therefore accepted with probability
 
         w_i = q(x_1…x_i) s_i / p(x_1…x_i) = min(1, min over j <= i of Π_{k<=j} q_k(x_k) / p_k(x_k)),
 
@@ -160,8 +160,7 @@ def block_acceptance(ratio: ArrayLike, max_gamma: int) -> Floats:
       `simulator.acceptance.replay.Replay`. For a one-hot q, ratios above 1 may be given as 1.
     max_gamma: the longest draft, at least 1 and at most K.
 
-    Returns shape (N, max_gamma), the `acceptance` that a `Replay` takes. Entry (t, k) is for
-    position t + k of the block that begins at t; entries after the text's end are 0.
+    Returns shape (N, max_gamma), the `acceptance` of a `Replay`; 0 after the text's end.
     """
     given = non_negative("ratio", ratio)
     length = integer("max_gamma", max_gamma, at_least=1)

@@ -1,7 +1,6 @@
 """The confidence level of all intervals, and Wilson's interval of a counted rate.
 
-Files written at another level name it in their field `confidence`. Files without that field were
-written by versions with the level `FORMER_CONFIDENCE`.
+Files name their level in the field `confidence`; without it, the level is `FORMER_CONFIDENCE`.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def deviations(confidence: float = CONFIDENCE) -> float:
 def percent(*levels: float) -> str:
     """Returns levels as text: `90 %`, or `90 and 95 %` if files of two levels are shown.
 
-    levels: confidence levels in (0, 1), which may repeat; without any, CONFIDENCE.
+    levels: confidence levels in (0, 1); without any, CONFIDENCE.
     """
     found = [f"{100 * level:g}" for level in sorted(set(levels or (CONFIDENCE,)))]
     return f"{' and '.join(found)} %"
@@ -41,9 +40,7 @@ def wilson(hits: float, trials: float, *, confidence: float = CONFIDENCE) -> tup
 
         (r + q/2 ± √(q r (1 - r) + q²/4)) / (1 + q),   r = hits / trials,   q = z² / trials
 
-    Args:
-      hits: how often the event occurred, in 0..trials.
-      trials: independent trials, at least 0; an expected number may be a fraction.
+    hits: how often the event occurred in the independent trials; both may be expected numbers.
     """
     if trials == 0:
         return 0.0, 1.0
@@ -72,11 +69,9 @@ _TAIL = 1e-12
 class Forecast:
     """Joint normal distribution of n logarithms, each conditioned on its bounds.
 
-    mean: shape (n,).
-    covariance: covariance that follows from uncertain parameters, shape (n, n).
+    mean, covariance: shapes (n,) and (n, n), from uncertain parameters, without the bounds.
     error: standard deviation of the model's own error, shared by all quantities.
     lowest, highest: physical bounds of the logarithms, shape (n,); infinite if there are none.
-      Quantiles and probabilities respect the bounds; mean and covariance ignore them.
     """
 
     mean: Floats
@@ -108,10 +103,7 @@ class Forecast:
         return self.quantile(low), self.quantile(0.5), self.quantile(high)
 
     def exceeds(self, level: float) -> Floats:
-        """Returns each quantity's probability of being above a level (not a logarithm), shape (n,).
-
-        level: above 0; 1 gives the probability that a speed-up is a gain.
-        """
+        """Returns each quantity's probability of being above a level; 1: a speed-up is a gain."""
         below, above = self._bounds()
         at = self._share(np.log(level))
         return np.asarray(np.clip((above - at) / np.maximum(above - below, _TAIL), 0.0, 1.0))

@@ -3,8 +3,7 @@
     speed-up(T) = F(T) (t_p(1) + t_b) / ( Σ over levels of t_q(nodes read) + t_p(|T| + 1) + t_o )
 
 Sequoia (Chen et al. 2024), section 3.3, with the draft's passes added. A tree is an acceptance and
-a cost with its number of nodes as γ. It is compared with a chain: a draft without branches, whose
-passes read one token each.
+a cost with its number of nodes as γ. It is compared with a chain: a draft without branches.
 """
 
 from collections.abc import Mapping
@@ -51,12 +50,11 @@ class Passes:
 
     def of_trees(self, shapes: Shapes) -> ChangedCost:
         """Returns the cost of blocks that draft these trees, by number of nodes."""
-        return ChangedCost(
-            self.chain,
-            lambda nodes: float(
-                pass_seconds(self.draft_seconds, draft_passes(shapes[nodes])).sum()
-            ),
-        )
+
+        def drafting(nodes: int) -> float:
+            return float(pass_seconds(self.draft_seconds, draft_passes(shapes[nodes])).sum())
+
+        return ChangedCost(self.chain, drafting)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ _ROUNDING = 1e-9
 
 
 def depths_and_ranks(parents: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Returns each node's depth (drafted tokens on its path) and its rank among its siblings.
+    """Returns each node's depth (tokens on its path) and its rank among its siblings, 0 the best.
 
-    Rank 0 is the most likely. Raises ValueError if a parent is neither an earlier node nor -1.
+    Refuses parents that are neither an earlier node nor -1.
     """
     depths: list[int] = []
     ranks: list[int] = []
@@ -137,10 +137,9 @@ class BestTrees:
     """The best tree of each size and depth, found by `best_trees`.
 
     acceptance: acceptance rates by rank.
-    tokens: F, shape (depths + 1, nodes + 1); entry (d, n) belongs to the best tree with n nodes and
-      depth at most d; -inf if there is none.
-    forests: W_k of `best_trees` for each rank k and after the last one, shape (depths + 1, ranks +
-      1, nodes + 1).
+    tokens: F of the best tree by largest depth and nodes, shape (depths + 1, nodes + 1); -inf if
+      there is none.
+    forests: W_k of `best_trees`, shape (depths + 1, ranks + 1, nodes + 1).
     """
 
     acceptance: Floats
@@ -215,6 +214,6 @@ def _own(rate: float, subtree: Floats) -> Floats:
 def _gains(own: Floats, rest: Floats, size: int) -> Floats:
     """Returns the expected tokens of `size` nodes if 1, …, `size` of them follow one child.
 
-    own, rest: expected tokens of the child's subtree and of its later siblings' subtrees, by size.
+    own, rest: expected tokens by size, of the child's subtree and of its later siblings' subtrees.
     """
     return own[:size] + rest[size - 1 :: -1]

@@ -8,11 +8,10 @@ the M2: they are cores · 256 operations · clock, which no document confirms.
 """
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from types import MappingProxyType
 
 from simulator.numerics.arguments import integer, non_negative
 
@@ -63,8 +62,7 @@ def own_hardware(*, flops: float, bandwidth: float, memory_bytes: float) -> Hard
     for name, value in (("flops", flops), ("bandwidth", bandwidth), ("memory", memory_bytes)):
         if float(non_negative(f"gpu {name}", value)) == 0:
             raise ValueError(f"gpu {name} must be above 0, got 0")
-    rates = MappingProxyType({"bfloat16": flops, "float16": flops})
-    stated = "stated by the user"
+    rates, stated = {"bfloat16": flops, "float16": flops}, "stated by the user"
     return Hardware("own", rates, bandwidth, memory_bytes, None, 0.0, stated, stated)
 
 
@@ -74,18 +72,15 @@ _NVLINK_SECONDS, _PCIE_SECONDS = 6e-6, 20e-6
 _FORMATS = ("bfloat16", "float16", "float32", "fp8", "int8", "fp4")
 
 
-def _rows() -> Iterator[dict[str, str]]:
-    with Path(__file__).with_name("catalogue.csv").open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file)
+_LINES = Path(__file__).with_name("catalogue.csv").read_text("utf-8").splitlines()
+_ROWS = list(csv.DictReader(_LINES))
 
 
 def _entry(row: Mapping[str, str]) -> Hardware:
     link = float(row["link"] or 0)
     return Hardware(
         name=row["name"],
-        peak_flops=MappingProxyType(
-            {kind: 1e12 * float(row[kind]) for kind in _FORMATS if row[kind]}
-        ),
+        peak_flops={kind: 1e12 * float(row[kind]) for kind in _FORMATS if row[kind]},
         bandwidth=1e9 * float(row["bandwidth"]),
         memory_bytes=1e9 * float(row["memory"]),
         link_bandwidth=1e9 * link if link > 0 else None,
@@ -95,10 +90,8 @@ def _entry(row: Mapping[str, str]) -> Hardware:
     )
 
 
-CATALOGUE: Mapping[str, Hardware] = MappingProxyType({row["name"]: _entry(row) for row in _rows()})
-ALIASES: Mapping[str, str] = MappingProxyType(
-    {row["alias"]: row["name"] for row in _rows() if row["alias"]}
-)
+CATALOGUE: Mapping[str, Hardware] = {row["name"]: _entry(row) for row in _ROWS}
+ALIASES: Mapping[str, str] = {row["alias"]: row["name"] for row in _ROWS if row["alias"]}
 
 
 def find_hardware(name: str) -> Hardware:
@@ -149,26 +142,24 @@ def int4(*, group: int, zero_points: bool, scale_bytes: float = 2.0) -> NumberFo
     return NumberFormat("int4", 4, group, scale_bytes + 0.5 * zero_points, "fp4")
 
 
-FORMATS: Mapping[str, NumberFormat] = MappingProxyType(
-    {
-        each.name: each
-        for each in (
-            NumberFormat("float32", 32, 1, 0, "float32", everywhere=True),
-            NumberFormat("bfloat16", 16, 1, 0, "bfloat16", everywhere=True),
-            NumberFormat("float16", 16, 1, 0, "float16", everywhere=True),
-            NumberFormat("fp8", 8, 128 * 128, 4, "fp8"),
-            NumberFormat("int8", 8, 4096, 2, "int8"),
-            int4(group=128, zero_points=True),
-            # A block of 32 with an 8-bit exponent (OCP Microscaling Formats 1.0, section 5.2), and
-            # NVIDIA's of 16 with an 8-bit scale.
-            NumberFormat("mxfp4", 4, 32, 1, "fp4"),
-            NumberFormat("nvfp4", 4, 16, 1, "fp4"),
-            # llama.cpp: blocks of 32 with a 16-bit scale.
-            NumberFormat("q8_0", 8, 32, 2, "int8", everywhere=True),
-            NumberFormat("q4_0", 4, 32, 2, "int8", everywhere=True),
-        )
-    }
-)
+FORMATS: Mapping[str, NumberFormat] = {
+    each.name: each
+    for each in (
+        NumberFormat("float32", 32, 1, 0, "float32", everywhere=True),
+        NumberFormat("bfloat16", 16, 1, 0, "bfloat16", everywhere=True),
+        NumberFormat("float16", 16, 1, 0, "float16", everywhere=True),
+        NumberFormat("fp8", 8, 128 * 128, 4, "fp8"),
+        NumberFormat("int8", 8, 4096, 2, "int8"),
+        int4(group=128, zero_points=True),
+        # A block of 32 with an 8-bit exponent (OCP Microscaling Formats 1.0, section 5.2), and
+        # NVIDIA's of 16 with an 8-bit scale.
+        NumberFormat("mxfp4", 4, 32, 1, "fp4"),
+        NumberFormat("nvfp4", 4, 16, 1, "fp4"),
+        # llama.cpp: blocks of 32 with a 16-bit scale.
+        NumberFormat("q8_0", 8, 32, 2, "int8", everywhere=True),
+        NumberFormat("q4_0", 4, 32, 2, "int8", everywhere=True),
+    )
+}
 
 
 def find_format(name: str) -> NumberFormat:
