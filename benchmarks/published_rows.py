@@ -19,9 +19,8 @@ from typing import Any
 from published_machines import KNOWN, TABLES, PublishedLoad, kernel_machine, machine_of
 
 from simulator.cost.fitted.kernels import KernelMachine
-from simulator.cost.fitted.machine import Machine
+from simulator.cost.fitted.machine import Machine, RooflineMachine
 from simulator.cost.fitted.prior import Traits
-from simulator.cost.fitted.roofline_machine import RooflineMachine
 from simulator.cost.fitted.runs import Run
 from simulator.cost.roofline.deployment import over_pcie
 

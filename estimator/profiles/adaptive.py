@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from estimator.traces.traces import Trace, calibrated
 from simulator.acceptance.stopping import ranking
-from simulator.acceptance.stopping.ranking import BUDGETS, RankedText, RankedTexts
+from simulator.acceptance.stopping.ranking import BUDGETS, RankedTexts
 from simulator.acceptance.stopping.stopped_text import COLUMNS
 from simulator.choice.curve import first_best, speed_up
 from simulator.choice.plan import Plan
@@ -50,7 +50,7 @@ def ranked_texts(traces: Sequence[Trace]) -> RankedTexts:
             )
         longest = own.shape[1]
         survival = own[: trace.tokens, :, column].cumprod(axis=1)
-        texts.append(RankedText(trace.by_start(longest), survival, trace.replay.lengths(longest)))
+        texts.append((trace.by_start(longest), survival, trace.replay.lengths(longest)))
     return RankedTexts(texts)
 
 

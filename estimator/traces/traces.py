@@ -94,13 +94,11 @@ class Trace:
             )
         along, starts, own = self.confidence
         return StoppedText(
-            self.acceptance,
+            self.replay,
             along=along[..., rule.column],
             starts=starts,
             own=own[..., rule.column],
-            limit=self.limit,
             drawn=drawn,
-            drafted=self.drafted,
         )
 
     def judged(self, verification: Verification, max_gamma: int) -> "Trace":

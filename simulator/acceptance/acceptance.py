@@ -185,20 +185,14 @@ class ByPosition(Acceptance):
         object.__setattr__(self, "conditional", tuple(rates.tolist()))
 
     @property
-    def unconditional(self) -> tuple[float, ...]:
-        """Share of all blocks that accept each position, shape (γ,)."""
-        return tuple(np.cumprod(self.conditional).tolist())
-
-    @property
     def tells_iid(self) -> bool:
         return not self.is_lower_bound
 
     @property
     def alpha(self) -> float:
         """The maximum-likelihood i.i.d. α: accepted tokens / (accepted tokens + rejections)."""
-        rates = self.unconditional
-        accepted = sum(rates)
-        return accepted / (accepted + 1 - rates[-1])
+        rates = np.cumprod(self.conditional)
+        return float(rates.sum() / (rates.sum() + 1 - rates[-1]))
 
     @property
     def observed_gamma(self) -> int | None:

@@ -88,7 +88,7 @@ def most_probable(
 ) -> Floats:
     """Returns the most probable logits and their change with context, by damped Gauss-Newton.
 
-    mean, law: the prior's mean and covariance; measured, noise: those of counted log lengths.
+    mean, law: mean and covariance of the prior; measured, noise: of the counted log lengths.
     """
     root = np.linalg.cholesky(law + LEAST * np.eye(len(law)))
     weigh = np.linalg.inv(np.linalg.cholesky(noise))

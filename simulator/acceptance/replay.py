@@ -60,12 +60,12 @@ class Replay:
                 raise ValueError(f"drafted must have shape ({positions},), got {proposed.shape}")
             self._room = np.minimum(self._room, proposed)
 
-    def lengths(self, gamma: int) -> NDArray[np.int64]:
+    def lengths(self, gamma: ArrayLike) -> NDArray[np.int64]:
         """Returns how many tokens a block drafts if it begins at each position, shape (N,)."""
-        return np.minimum(self._room, integer("gamma", gamma))
+        return np.minimum(self._room, integers("gamma", gamma))
 
-    def starts(self, gamma: int) -> Floats:
-        """Returns the probability that a block begins at each position, shape (N,)."""
+    def starts(self, gamma: ArrayLike) -> Floats:
+        """Returns the probability that a block begins at each position; γ may vary by position."""
         # Imported here because it takes longer than all other formulas together.
         from scipy.linalg.lapack import dtbtrs
 

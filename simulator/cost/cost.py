@@ -169,8 +169,6 @@ def _of_drafts(gamma: ArrayLike, seconds: Callable[[int], float]) -> Floats:
 
 
 def by_gamma(gamma: ArrayLike, seconds: Callable[[int], float]) -> Floats:
-    """Returns seconds(γ) of each γ, shape (...); the function is called once for equal γ."""
-    lengths = integers("gamma", gamma)
-    found, places = np.unique(lengths, return_inverse=True)
-    values = np.array([seconds(each) for each in found.tolist()], dtype=np.float64)
-    return values[places].reshape(lengths.shape)[()]
+    """Returns seconds(γ) of each γ, shape (...)."""
+    lengths = integers("gamma", gamma).astype(object)  # Python's own integers
+    return np.asarray(np.vectorize(seconds, otypes=[np.float64])(lengths))[()]

@@ -171,7 +171,7 @@ def answer(request: TrafficRequest) -> Traffic:
     if drawn is None:
         return exact
     # Which γ has the largest capacity, or is best, hardly depends on the draw.
-    largest = replace(drawn, gammas=(pair.max_rate_gamma,))
+    largest = replace(drawn, gammas=(pair.gammas[int(pair.max_rates().argmax())],))
     return replace(
         exact,
         draws=len(drawn.drafting.seconds),

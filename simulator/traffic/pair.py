@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -57,7 +57,7 @@ class Pair:
         whole = self.baseline if gamma == 0 else self.drafting
         if self.wall is None or self.eager:
             return whole
-        return whole.limited(self.wall.most_batch(gamma))
+        return replace(whole, seconds=whole.seconds[..., : self.wall.most_batch(gamma), :])
 
     @property
     def eager(self) -> bool:
@@ -134,14 +134,10 @@ class Pair:
     @property
     def max_rate(self) -> Floats:
         """Capacity with speculation in requests per second, at the γ with the largest capacity."""
-        return np.asarray(self._max_rates().max(axis=0))[()]
+        return np.asarray(self.max_rates().max(axis=0))[()]
 
-    @property
-    def max_rate_gamma(self) -> int:
-        """The γ with the largest capacity."""
-        return self.gammas[int(self._max_rates().argmax())]
-
-    def _max_rates(self) -> Floats:
+    def max_rates(self) -> Floats:
+        """Returns the capacity at each γ, shape (γ, …)."""
         return np.stack([max_rate(self.server(each), self.demand, each) for each in self.gammas])
 
     @property

@@ -69,7 +69,8 @@ def population(server: Server, demand: Demand, gamma: int) -> Population:
         return Population(decoding, share, seconds, seconds, np.zeros_like(share), reading)
     # Where the cache binds, requests enter until it is full, and each token that a sequence then
     # grows by drives out one that has to be read again: an output's worth for every request.
-    crowded = _crowded(server, demand, most)
+    held = np.inf if server.cache_tokens is None else server.cache_tokens
+    crowded = most < server.slots and most * (demand.prompt_tokens + demand.output_tokens) > held
     tokens = demand.prompt_tokens + np.where(present == most, crowded * demand.output_tokens, 0.0)
     prompts = _prompts_per_step(tokens / server.prompts.chunk, decoding, present)
     decoded = prompts * decoding[..., None]
@@ -80,13 +81,6 @@ def population(server: Server, demand: Demand, gamma: int) -> Population:
     reading = _reading(server, tokens, prompts, prompts / read)
     base = some * step + (1 - some) * server.prompts.apart(1)
     return Population(decoding, base / prompts + reading, step, base, prompts, reading)
-
-
-def _crowded(server: Server, demand: Demand, most: int) -> bool:
-    """Returns whether fewer whole requests fit in the cache than are decoded together."""
-    if server.cache_tokens is None or most == server.slots:
-        return False
-    return most * (demand.prompt_tokens + demand.output_tokens) > server.cache_tokens
 
 
 def _prompts_per_step(chunks: Floats, decoding: Floats, present: Floats) -> Floats:

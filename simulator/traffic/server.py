@@ -63,10 +63,6 @@ class Prompts:
         seconds = self.added(widths) + np.minimum(self.apart(1), step)
         return np.asarray((widths / tokens / seconds).max(axis=-1))
 
-    def steps(self, tokens: float) -> int:
-        """Returns how many decoding steps read a prompt; 0 if decoding stops for prompts."""
-        return 0 if self.chunk is None else int(np.ceil(tokens / self.chunk))
-
     def idle(self, tokens: float) -> Floats:
         """Returns the time to read a prompt, chunk by chunk, while nothing is decoded."""
         if self.chunk is None:
@@ -98,10 +94,6 @@ class Server:
         """Returns the server without speculation; prompts: its times of reading prompts."""
         single = Blocks(self.blocks.accepted[..., :1])
         return Server(self.seconds[..., :1], single, prompts, self.cache_tokens)
-
-    def limited(self, slots: int) -> Server:
-        """Returns the server that decodes at most `slots` sequences together, at least 1."""
-        return replace(self, seconds=self.seconds[..., :slots, :])
 
     def max_batch(self, demand: Demand) -> int:
         """Returns the most sequences decoded together, limited by slots and cache, at least 1."""

@@ -192,8 +192,10 @@ def _variation(server: Server, demand: Demand, gamma: int, found: Population) ->
     reading = found.reading[..., -1]
     blocks = server.blocks.variation(demand.output_tokens - 1, demand.output_spread)
     variance = blocks[..., gamma] * own**2 + (demand.prompt_spread * reading) ** 2
-    riding = server.prompts.steps(demand.prompt_tokens) * found.base[..., -1]
-    return np.asarray(variance / np.maximum(own + riding + reading, 1e-300) ** 2)
+    # A prompt takes this many decoding steps; none where decoding stops for prompts.
+    steps = np.ceil(demand.prompt_tokens / (server.prompts.chunk or np.inf))
+    mean = own + steps * found.base[..., -1] + reading
+    return np.asarray(variance / np.maximum(mean, 1e-300) ** 2)
 
 
 def _met_step(law: _Law, rate: Floats, chunks: float) -> Floats:

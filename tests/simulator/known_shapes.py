@@ -7,6 +7,16 @@ def dense(kind: WeightKind, values: int) -> Weights:
     return Weights(kind, values, 2.0 * values, "bfloat16")
 
 
+def weights_of(shape: ModelShape, kind: WeightKind) -> int:
+    """Returns the number of weights of a kind, including those that the target stores."""
+    return sum(each.values for each in shape.only(kind))
+
+
+def cache_bytes_of(shape: ModelShape) -> float:
+    """Returns the bytes by which one sequence's caches grow per token while no window is full."""
+    return sum(each.layers * each.bytes_per_token for each in shape.caches if each.held)
+
+
 def attention_cache(*, layers: int, heads: int, kv_heads: int, width: int) -> CacheLayers:
     return CacheLayers(
         kind="full", layers=layers, bytes_per_token=2.0 * kv_heads * 2 * width, state_bytes=0.0,

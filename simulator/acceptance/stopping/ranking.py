@@ -90,20 +90,6 @@ PLAYED, TOGETHER = 200_000, 512
 _GROUPS, _FIRST = 10, 5
 
 
-class RankedText(NamedTuple):
-    """A text of N tokens, with a draft of at most L tokens from each position t.
-
-    accepted: probability that the text's token t + k is accepted if drafted and reached, shape (N,
-      L); 0 after the text's end.
-    survival: the server's estimate that drafted token k is accepted, not rising, shape (N, L).
-    room: most tokens that a block drafts from each position, shape (N,).
-    """
-
-    accepted: Floats
-    survival: Floats
-    room: NDArray[np.int64]
-
-
 class PlayedBatch(NamedTuple):
     """The speed of a simulated batch.
 
@@ -122,16 +108,19 @@ class PlayedBatch(NamedTuple):
 class RankedTexts:
     """Texts that a batch decodes with γ drafted tokens per block, verified by rank.
 
-    longest: the longest recorded draft.
+    longest: the longest recorded draft, L.
     """
 
-    def __init__(self, texts: Sequence[RankedText]) -> None:
-        """Stores at least one text; the drafts of all texts have one length L."""
-        self.longest = texts[0].survival.shape[1]
-        self._accepted = np.concatenate([text.accepted for text in texts])
-        self._survival = np.concatenate([text.survival for text in texts])
-        self._room = np.concatenate([text.room for text in texts])
-        self._sizes = np.array([len(text.room) for text in texts])
+    def __init__(self, texts: Sequence[tuple[Floats, Floats, NDArray[np.int64]]]) -> None:
+        """Stores at least one text of N tokens, each as three arrays.
+
+        The first has the probability that the text's token t + k is accepted if drafted and
+        reached, shape (N, L), and the second the server's estimate of it, not rising along k. The
+        third has the most tokens that a block drafts from each position, shape (N,).
+        """
+        self._accepted, self._survival, self._room = map(np.concatenate, zip(*texts, strict=True))
+        self.longest = self._survival.shape[1]
+        self._sizes = np.array([len(room) for _, _, room in texts])
         self._text = np.repeat(np.arange(len(texts)), self._sizes)
         self._ends = self._sizes.cumsum()
 

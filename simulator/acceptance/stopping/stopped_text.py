@@ -165,19 +165,16 @@ class StoppedText:
 
     def __init__(
         self,
-        acceptance: Floats,
+        replay: Replay,
         *,
         along: NDArray[np.floating],
         starts: NDArray[np.int64],
         own: NDArray[np.floating],
-        limit: int,
         drawn: bool,
-        drafted: NDArray[np.int64] | None = None,
     ) -> None:
         """Stores a text of N positions.
 
-        acceptance, limit, drafted: arguments of `Replay`.
-        along: confidences in [0, 1] along the text, shape (N,) or (N, K) like acceptance.
+        along: confidences in [0, 1] along the text, shape (N,) or (N, K) like its acceptance.
         starts: positions from which a path of the draft was recorded, ascending, shape (M,).
         own: confidences in [0, 1] along the recorded paths, shape (M, L).
         drawn: whether the draft's tokens were drawn, so that other paths were possible.
@@ -186,12 +183,9 @@ class StoppedText:
             outside = values[~((values >= 0) & (values <= 1))]
             if len(outside):
                 raise ValueError(f"confidences {name} must lie in [0, 1], got {outside[0]:g}")
-        positions = len(acceptance)
-        self._acceptance, self._limit = acceptance, limit
-        self._drafted = np.full(positions, own.shape[1]) if drafted is None else drafted
-        inside = starts < positions
+        inside = starts < len(along)
         self._starts, self._own = starts[inside], own[inside]
-        self._along, self._drawn = along, drawn
+        self._replay, self._along, self._drawn = replay, along, drawn
 
     @property
     def longest(self) -> int:
@@ -205,11 +199,8 @@ class StoppedText:
                 f"gamma must be at most the {self.longest} tokens recorded, got {gamma}"
             )
         on_text, _ = rule.lengths(self._windows(self.longest), threshold)
-        replay = Replay(
-            self._acceptance, limit=self._limit, drafted=np.minimum(on_text, self._drafted)
-        )
-        whole = Replay(self._acceptance, limit=self._limit, drafted=self._drafted).lengths(gamma)
-        begins = replay.starts(gamma)
+        whole = self._replay.lengths(gamma)
+        begins = self._replay.starts(np.minimum(on_text, gamma))
         if threshold == 0:  # lengths are known at every start
             fixed = np.bincount(whole, begins, minlength=gamma + 1).astype(np.float64)
             return StoppedBlocks(fixed, fixed, 0.0)
@@ -233,7 +224,7 @@ class StoppedText:
 
     def _error(self, lengths: NDArray[np.int64], known: Floats, calls: float) -> float:
         """Returns the standard error of the total length of drafts, from the recorded starts."""
-        missing = 1.0 if self._drawn else 1 - len(lengths) / len(self._acceptance)
+        missing = 1.0 if self._drawn else 1 - len(lengths) / len(self._along)
         mean = float(known @ lengths) / known.sum()
         spread = float(np.sqrt((known**2 * (lengths - mean) ** 2).sum()))
         return float(calls * spread / known.sum() * np.sqrt(missing))

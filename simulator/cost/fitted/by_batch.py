@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from simulator.cost.fitted.fit import infer
-from simulator.cost.fitted.machine import PARAMETERS, FittedMachine, LoadPoint
-from simulator.cost.fitted.posterior import Posterior
+from simulator.cost.fitted.machine import PARAMETERS, LoadPoint
+from simulator.cost.fitted.posterior import FittedMachine, Posterior
 from simulator.cost.fitted.prior import vague_prior
 from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Load, Pricing

@@ -10,8 +10,7 @@ recurrent), which have no tables.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
-from simulator.cost.fitted.machine import LoadPoint, Work, work
-from simulator.cost.fitted.roofline_machine import DeployedMachine, roof_seconds
+from simulator.cost.fitted.machine import DeployedMachine, LoadPoint, Work, roof_seconds, work
 from simulator.cost.roofline.deployment import over_pcie
 from simulator.cost.roofline.shapes import ModelShape, Weights
 
@@ -182,7 +181,8 @@ def _matrices(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, i
         case "other" if weights.values < _NEAR * shape.active_parameters:
             return []
         case "attention":
-            output = hidden * _attention_width(shape)
+            plain = shape.caches and all(each.kind in _PLAIN_CACHES for each in shape.caches)
+            output = hidden * shape.caches[0].operations / 4 if plain else 0.0
             # The first matrix has the values that the output's has not; 3/5 where that is unknown.
             first = values - output if 0 < output < 0.8 * values else 0.6 * values
             sides = [(first / hidden / tp, hidden), (hidden, (values - first) / hidden / tp)]
@@ -194,14 +194,6 @@ def _matrices(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, i
         case _:
             sides = [(values / hidden / tp, hidden)]
     return [(max(round(n), 1), max(round(k), 1), layers) for n, k in sides]
-
-
-def _attention_width(shape: ModelShape) -> float:
-    """Returns the outputs of one layer's attention, all heads together; 0 if not known."""
-    plain = [each for each in shape.caches if each.kind in _PLAIN_CACHES]
-    if len(plain) != len(shape.caches) or not plain:
-        return 0.0
-    return plain[0].operations / 4
 
 
 def _expert_layers(weights: Weights, shape: ModelShape) -> tuple[int, int]:

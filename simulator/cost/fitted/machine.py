@@ -8,10 +8,15 @@ A work is a vector with an amount for each parameter and, last, seconds that no 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 
 import numpy as np
 
+from simulator.cost.roofline.deployment import Deployment
+from simulator.cost.roofline.forward import Conditions, all_reduce_seconds, forward_seconds
+from simulator.cost.roofline.hardware import Hardware
+from simulator.cost.roofline.shapes import ModelShape
 from simulator.numerics.arguments import Floats, integer
 
 # Factors multiply seconds that the roofline knows; the others are seconds themselves.
@@ -134,18 +139,110 @@ class Machine(ABC):
         return self.block_work(load, gamma) / length if gamma else self.plain_work(load)
 
 
-class FittedMachine(Machine):
-    """A machine described by three parameters, which are fitted to its runs at one load.
+@dataclass(frozen=True, eq=False)
+class DeployedMachine(Machine):
+    """A deployment whose steps consist of passes of its target and its draft.
 
-    A target step takes "roof", each block "block" in addition, and each drafted token, with its
-    verification, "draft". All runs must have one load.
+    deployment: target, draft and GPUs. Its efficiency and time per layer are not used, because they
+      are parameters here. A draft without layers is a lookup.
     """
 
-    def plain_work(self, load: LoadPoint) -> Work:
-        return work(roof=1)
+    deployment: Deployment
 
-    def drafting_work(self, load: LoadPoint, gamma: int, width: int = 1) -> Work:
-        return work(draft=gamma)
+    @abstractmethod
+    def target_work(self, load: LoadPoint, new_tokens: int) -> Work:
+        """Returns the work of the target's pass over `new_tokens` tokens of every sequence."""
+
+    @abstractmethod
+    def draft_seconds(self, load: LoadPoint, gamma: int, passes: int, width: int) -> float:
+        """Returns the time to draft γ tokens in `passes` passes over `width` tokens each."""
+
+    @abstractmethod
+    def all_reduce(self, tokens: int, hidden: int, tp: int) -> float:
+        """Returns the time in which several GPUs add up `tokens` vectors of `hidden` values."""
+
+    def all_reduces(self, shape: ModelShape, tokens: int, tp: int) -> float:
+        """Returns the time of a pass's all-reduces, two per layer; 0 on one GPU."""
+        return 2 * shape.layers * self.all_reduce(tokens, shape.hidden, tp) if tp > 1 else 0.0
+
+    @cached_property
+    def _target(self) -> Callable[[LoadPoint, int], Work]:
+        return cache(self.target_work)
+
+    def plain_work(self, load: LoadPoint) -> Work:
+        return self._target(load, 1) + work(plain=1)
 
     def block_pass(self, load: LoadPoint, new_tokens: int) -> Work:
-        return work(roof=1, block=1)
+        return self._target(load, new_tokens) + work(block=1)
+
+    def drafting_work(self, load: LoadPoint, gamma: int, width: int = 1) -> Work:
+        draft, tp = self.deployment.draft, self.deployment.draft_conditions.tp
+        passes, wide = (1, gamma) if draft.parallel else (gamma, width)
+        return work(
+            roof=self.draft_seconds(load, gamma, passes, wide),
+            layer=passes * draft.step.layers,
+            draft=passes if draft.step.layers > 0 else 0,
+            fixed=passes * self.all_reduces(draft.step, load.batch * wide, tp),
+        )
+
+
+class RooflineMachine(DeployedMachine):
+    """A deployment priced by its GPU's roofline."""
+
+    def draft_seconds(self, load: LoadPoint, gamma: int, passes: int, width: int) -> float:
+        draft, tp = self.deployment.draft, self.deployment.draft_conditions.tp
+        one, turn = (
+            roof_seconds(shape, self.deployment.hardware, load, new_tokens=n, tp=tp)
+            for shape, n in ((draft.step, width), (draft.turn, 1))
+        )
+        return passes * one + gamma * turn
+
+    def all_reduce(self, tokens: int, hidden: int, tp: int) -> float:
+        return float(all_reduce_seconds(self.deployment.hardware, values=tokens * hidden, gpus=tp))
+
+    def prompt_work(self, tokens: float) -> Work:
+        return work(prompt=tokens * self._token_arithmetic)
+
+    def least_seconds(self, load: LoadPoint) -> float:
+        # Kernels read weights and caches no faster than the data sheet, give or take its rounding.
+        plain = self.plain_work(load)
+        return 0.9 * float(plain[PARAMETERS.index("roof")] + plain[PARAMETERS.index("cache")])
+
+    def target_work(self, load: LoadPoint, new_tokens: int) -> Work:
+        shape, tp = self.deployment.target, self.deployment.conditions.tp
+        dense = replace(shape, weights=shape.without("experts"), caches=())
+        sparse = replace(shape, weights=shape.only("experts"), caches=())
+        caches, tokens = replace(shape, weights=()), load.batch * new_tokens
+
+        def seconds(part: ModelShape, n: int) -> float:
+            return roof_seconds(part, self.deployment.hardware, load, new_tokens=n, tp=tp)
+
+        few = seconds(sparse, 1)
+        return work(
+            roof=seconds(dense, new_tokens) + few,
+            layer=shape.layers,
+            experts=seconds(sparse, new_tokens) - few,
+            arithmetic=(tokens - 1) * self._token_arithmetic,
+            sequence=tokens,
+            cache=seconds(caches, new_tokens),
+            recache=(new_tokens - 1) * seconds(caches, 1),
+            fixed=self.all_reduces(shape, tokens, tp),
+        )
+
+    @property
+    def _token_arithmetic(self) -> float:
+        """Seconds to multiply one token by the target's weights, at the GPU's peak rate."""
+        target = self.deployment.target
+        peak = self.deployment.hardware.flops(target.activations)
+        return 2 * target.active_parameters / peak / self.deployment.conditions.tp
+
+
+def roof_seconds(
+    shape: ModelShape, hardware: Hardware, load: LoadPoint, *, new_tokens: int, tp: int
+) -> float:
+    """Returns the seconds of a pass at peak rate and bandwidth, without all-reduces."""
+    if not shape.weights and not shape.caches:
+        return 0.0
+    alone, conditions = replace(shape, layers=0), Conditions(tp=tp)
+    sizes = {"new_tokens": new_tokens, "context": load.context, "batch": load.batch}
+    return float(forward_seconds(alone, hardware, conditions=conditions, **sizes))

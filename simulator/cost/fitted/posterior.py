@@ -11,12 +11,12 @@ import numpy as np
 
 from simulator.cost.fitted.machine import (
     COUNT,
-    FittedMachine,
     LoadPoint,
     Machine,
     Work,
     log_slopes,
     seconds_of,
+    work,
 )
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import Run, pooled
@@ -25,6 +25,23 @@ from simulator.numerics.intervals import Forecast
 
 # Half the draws where predictions are not linear in the parameters' logarithms.
 _PAIRS = 128
+
+
+class FittedMachine(Machine):
+    """A machine described by three parameters, which are fitted to its runs at one load.
+
+    A target step takes "roof", each block "block" in addition, and each drafted token, with its
+    verification, "draft". All runs must have one load.
+    """
+
+    def plain_work(self, load: LoadPoint) -> Work:
+        return work(roof=1)
+
+    def drafting_work(self, load: LoadPoint, gamma: int, width: int = 1) -> Work:
+        return work(draft=gamma)
+
+    def block_pass(self, load: LoadPoint, new_tokens: int) -> Work:
+        return work(roof=1, block=1)
 
 
 @dataclass(frozen=True, slots=True)

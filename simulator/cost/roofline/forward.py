@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simulator.cost.roofline.hardware import Hardware
-from simulator.cost.roofline.shapes import CacheLayers, ModelShape, Weights
+from simulator.cost.roofline.shapes import CacheLayers, ModelShape
 from simulator.numerics.arguments import (
     Floats,
     floats,
@@ -96,7 +96,11 @@ def forward_seconds(
     seconds = np.zeros(np.broadcast_shapes(*(each.shape for each in sizes)))
     for weights in shape.multiplied:
         arithmetic = 2 * tokens * weights.active_values / hardware.flops(weights.computed_in)
-        traffic = _weight_bytes(weights, tokens, given.expert_reuse) / hardware.bandwidth
+        experts, traffic = weights.experts, np.asarray(weights.stored_bytes / hardware.bandwidth)
+        if experts:
+            sizes_read = {"experts": experts, "active": weights.active}
+            read = distinct_experts(tokens, reuse=given.expert_reuse, **sizes_read)
+            traffic = traffic * read / experts
         seconds = seconds + np.maximum(arithmetic, traffic) / given.tp
     peak = hardware.flops(shape.activations)
     for cache in shape.caches:
@@ -132,13 +136,6 @@ def _sizes(new_tokens: ArrayLike, context: ArrayLike, batch: ArrayLike) -> list[
         "batch": integers("batch", batch, at_least=1),
     }
     return floats(sizes)
-
-
-def _weight_bytes(weights: Weights, tokens: Floats, reuse: float) -> Floats:
-    if not weights.experts:
-        return np.asarray(weights.stored_bytes)
-    read = distinct_experts(tokens, experts=weights.experts, active=weights.active, reuse=reuse)
-    return np.asarray(weights.stored_bytes * read / weights.experts)
 
 
 def distinct_experts(

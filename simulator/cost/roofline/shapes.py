@@ -112,19 +112,10 @@ class ModelShape:
         return sum(each.stored_bytes for each in self.weights if each.held)
 
     @property
-    def cache_bytes_per_token(self) -> float:
-        """Bytes that one sequence's caches grow by per token while no window is full."""
-        return sum(each.layers * each.bytes_per_token for each in self.caches if each.held)
-
-    @property
     def body_and_head(self) -> tuple[ModelShape, ModelShape]:
         """The model without its output matrix, and the output matrix without layers."""
         body, head = self.without("head"), self.only("head")
         return replace(self, weights=body), replace(self, layers=0, weights=head, caches=())
-
-    def values(self, kind: WeightKind) -> int:
-        """Returns the number of weights of a kind, including those that the target stores."""
-        return sum(each.values for each in self.weights if each.kind == kind)
 
 
 DraftKind = Literal[

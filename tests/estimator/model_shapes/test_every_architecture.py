@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from known_shapes import cache_bytes_of
 from tiny_families import VOCABULARY, sizes_of
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
@@ -178,7 +179,7 @@ def _compare_a_pass(kind: str, shape: ModelShape, module: PreTrainedModel) -> No
         if isinstance(tensor := getattr(layer, name, None), torch.Tensor)
     )
     if kind not in PROMPTED:
-        assert shape.cache_bytes_per_token * TOKENS == held
+        assert cache_bytes_of(shape) * TOKENS == held
     if kind not in UNCOUNTED and all(each.kind != "linear" for each in shape.caches):
         counted = float(forward_flops(shape, new_tokens=TOKENS, context=0, batch=1))
         # Small models: biases, norms and the masked half of the scores are a part of the whole.

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from known_shapes import cache_bytes_of, weights_of
 from published_heads import (
     GEMMA_E2B,
     GPT_OSS,
@@ -80,8 +81,8 @@ def test_every_kind_of_head_is_in_the_table_and_has_a_class_in_the_prior() -> No
 def test_an_eagle3_head_reads_the_targets_states_once_a_block() -> None:
     draft = counted(LLAMA_8B | ONE | {"draft_vocab_size": 32000}, LLAMA_8B)
     assert draft.opening.parameters - draft.step.parameters == 3 * 4096**2
-    assert draft.step.values("head") == 4096 * 32000
-    assert draft.step.cache_bytes_per_token == 8 * 2 * 128 * 2
+    assert weights_of(draft.step, "head") == 4096 * 32000
+    assert cache_bytes_of(draft.step) == 8 * 2 * 128 * 2
 
 
 @pytest.mark.parametrize("mark", [{"parallel_drafting": True}, {"ptd_token_id": 128255}])
@@ -92,7 +93,7 @@ def test_p_eagle_drafts_all_positions_in_one_pass(mark: dict[str, Any]) -> None:
 
 def test_a_dflash_head_borrows_embedding_and_head() -> None:
     step = counted(DFLASH, QWEN3_8B).step
-    assert (step.values("head"), step.values("embedding")) == (4096 * 151936, 0)
+    assert (weights_of(step, "head"), weights_of(step, "embedding")) == (4096 * 151936, 0)
 
 
 def test_medusa_reads_one_head_for_each_token() -> None:
@@ -107,7 +108,7 @@ def test_the_targets_own_configuration_is_its_multi_token_prediction() -> None:
     parameters = [shape_of(DEEPSEEK | {"num_hidden_layers": n}).parameters for n in (3, 4)]
     assert draft.kind == "MTP"
     assert draft.step.parameters == parameters[1] - parameters[0] + 2 * 256 * 256 + 3 * 256
-    assert draft.step.values("head") == 256 * 1000
+    assert weights_of(draft.step, "head") == 256 * 1000
     assert draft.step.caches[0].bytes_per_token == (32 + 8) * 2
     assert any(each.experts == 8 for each in draft.step.weights)
 
@@ -179,7 +180,7 @@ def test_what_tokens_take_in_turn_adds_to_a_blocks_time() -> None:
 
 def test_an_assistant_reads_the_targets_caches_and_few_rows_of_its_matrix() -> None:
     step = counted(GEMMA, GEMMA_E2B).step
-    assert step.cache_bytes_per_token == 0
+    assert cache_bytes_of(step) == 0
     assert [(each.kind, each.layers, each.held) for each in step.caches] == [
         ("sliding", 3, False), ("full", 1, False),
     ]  # fmt: skip

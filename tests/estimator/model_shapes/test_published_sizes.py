@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from by_depth import count_by_depth
+from known_shapes import cache_bytes_of, weights_of
 
 from estimator.model_shapes.counting import count
 from estimator.model_shapes.drafts import draft_of
@@ -72,7 +73,7 @@ def test_shipped_configurations_have_the_sizes_that_their_makers_publish(name: s
     assert shape.parameters / 1e9 == pytest.approx(whole, abs=apart)
     if active is not None:
         # Makers count the output matrix and, some, the embedding.
-        embedding = shape.values("embedding")
+        embedding = weights_of(shape, "embedding")
         found = (shape.active_parameters, shape.active_parameters + embedding)
         assert min(abs(each / 1e9 - active) for each in found) < max(apart, 0.06)
     if name in CHECKPOINTS:
@@ -107,6 +108,6 @@ def test_the_count_is_the_published_one(name: str) -> None:
         assert known_count(config) in (None, count(config))
     assert shape.parameters == entry["parameters"]
     if name in CACHE:
-        assert shape.cache_bytes_per_token == CACHE[name]
+        assert cache_bytes_of(shape) == CACHE[name]
     if name in ACTIVE:
         assert shape.active_parameters == ACTIVE[name]

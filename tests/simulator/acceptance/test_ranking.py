@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from simulator.acceptance.replay import Replay
 from simulator.acceptance.stopping.ranking import (
     Budget,
     PlayedBatch,
-    RankedText,
     RankedTexts,
     best_budget,
     step_seconds,
@@ -185,14 +185,16 @@ def test_the_best_budget_of_the_step_itself_looks_ahead_and_changes_the_law() ->
 TOKENS, LONGEST, RANKED_GAMMA = 300, 6, 4
 
 
-def made_text(seed: int, rate: float) -> tuple[NDArray[np.float64], RankedText]:
+def made_text(
+    seed: int, rate: float
+) -> tuple[NDArray[np.float64], tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
     """Returns acceptances of a text, and the text with a draft that knows their chances."""
     generator = np.random.default_rng(seed)
     accepted = np.clip(generator.normal(rate, 0.3, TOKENS), 0, 1)
     padded = np.concatenate([accepted, np.zeros(LONGEST)])
     windows = np.stack([padded[at : at + LONGEST] for at in range(TOKENS)])
     room = Replay(accepted).lengths(LONGEST)
-    return accepted, RankedText(windows, windows.cumprod(axis=1), room)
+    return accepted, (windows, windows.cumprod(axis=1), room)
 
 
 TEXTS = [made_text(seed, rate) for seed, rate in enumerate((0.5, 0.7, 0.9))]

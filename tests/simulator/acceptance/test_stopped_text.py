@@ -18,12 +18,7 @@ def stopped(seed: int, every: int) -> tuple[NDArray[np.float64], StoppedText]:
     own = generator.random((TOKENS, LONGEST))
     starts = np.arange(0, TOKENS, every)
     return acceptance, StoppedText(
-        acceptance,
-        along=own[:, 0],
-        starts=starts,
-        own=own[starts],
-        limit=TOKENS,
-        drawn=False,
+        Replay(acceptance), along=own[:, 0], starts=starts, own=own[starts], drawn=False
     )
 
 
@@ -54,6 +49,4 @@ def test_what_is_out_of_range_is_refused() -> None:
         text.blocks(LONGEST, RULE, 1.2)
     one = np.array([0.5])
     with pytest.raises(ValueError, match=r"confidences along the text must lie in \[0, 1\], got 2"):
-        StoppedText(
-            one, along=4 * one, starts=np.array([0]), own=one[:, None], limit=1, drawn=False
-        )
+        StoppedText(Replay(one), along=4 * one, starts=np.array([0]), own=one[:, None], drawn=False)

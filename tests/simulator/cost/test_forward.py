@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from known_shapes import LLAMA_8B, MIXTRAL
+from known_shapes import LLAMA_8B, MIXTRAL, weights_of
 from numpy.typing import NDArray
 
 from simulator.cost.roofline.forward import (
@@ -93,7 +93,7 @@ def test_half_the_efficiency_is_twice_the_time() -> None:
 
 def test_a_pass_reads_the_experts_that_its_tokens_are_sent_to() -> None:
     one, block = moved_bytes(MIXTRAL, new_tokens=[1, 5], context=0, batch=1)
-    of_experts = 2 * MIXTRAL.values("experts") / 8
+    of_experts = 2 * weights_of(MIXTRAL, "experts") / 8
     more = distinct_experts(5, experts=8, active=2) - 2
     assert block - one == pytest.approx(of_experts * more + 4 * 128 * 1024, rel=1e-12)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from served_machines import DRAFT, MIXTURE, SERVED, cost_at, shape
 
-from simulator.cost.fitted.machine import PARAMETERS, FittedMachine, LoadPoint, seconds_of
-from simulator.cost.fitted.roofline_machine import RooflineMachine
+from simulator.cost.fitted.machine import PARAMETERS, LoadPoint, RooflineMachine, seconds_of
+from simulator.cost.fitted.posterior import FittedMachine
 from simulator.cost.roofline.deployment import roofline_cost
 from simulator.cost.roofline.forward import Conditions
 

@@ -6,7 +6,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from known_shapes import LLAMA_8B, MIXTRAL, dense
+from known_shapes import LLAMA_8B, MIXTRAL, cache_bytes_of, dense, weights_of
 
 from simulator.cost.cost import Ratio
 from simulator.cost.pricing import Pricing
@@ -28,7 +28,7 @@ def test_a_token_takes_the_experts_that_it_is_sent_to() -> None:
 
 
 def test_cache_grows_by_128_kib_a_token_in_llama_8b() -> None:
-    assert LLAMA_8B.cache_bytes_per_token == 128 * 1024
+    assert cache_bytes_of(LLAMA_8B) == 128 * 1024
 
 
 def test_borrowed_weights_are_read_and_not_held() -> None:
@@ -37,7 +37,7 @@ def test_borrowed_weights_are_read_and_not_held() -> None:
     assert shape.parameters == 10
     assert shape.weight_bytes == 20
     assert shape.active_parameters == 1010
-    assert shape.values("head") == 1000
+    assert weights_of(shape, "head") == 1000
 
 
 def test_stored_bytes_may_be_fewer_than_two_a_weight() -> None:

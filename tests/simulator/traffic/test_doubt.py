@@ -7,7 +7,8 @@ from servers import server
 
 from simulator.acceptance.acceptance import Iid
 from simulator.cost.fitted.fit import infer
-from simulator.cost.fitted.machine import FittedMachine, LoadPoint
+from simulator.cost.fitted.machine import LoadPoint
+from simulator.cost.fitted.posterior import FittedMachine
 from simulator.cost.fitted.prior import vague_prior
 from simulator.cost.fitted.runs import Run
 from simulator.cost.pricing import Pricing
