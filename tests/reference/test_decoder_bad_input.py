@@ -106,12 +106,6 @@ def test_a_prompt_and_new_tokens_beyond_the_positions_are_refused() -> None:
     assert len(decode_tiny([1] * 10, 6).tokens) == 6
 
 
-def test_a_prompt_beyond_the_positions_is_refused() -> None:
-    message = "a prompt must fit the 16 positions of tiny, got 17 tokens"
-    with pytest.raises(ValueError, match=message):
-        decode_tiny([1] * 17, 1)
-
-
 @pytest.mark.parametrize(
     ("target_positions", "draft_positions", "message"),
     [
@@ -136,15 +130,10 @@ def test_a_text_up_to_the_last_position_is_drafted_without_passing_it() -> None:
         assert len(found.tokens) == 14
 
 
-def test_what_is_no_model_folder_is_refused_by_name(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "note.txt").write_text("no model", encoding="utf-8")
-    weightless = tmp_path / "weightless"
-    tiny().module.config.save_pretrained(weightless)
-    for name in ("missing/folder/here", "empty", "note.txt", "weightless"):
-        path = str(tmp_path / name)
-        with pytest.raises(ValueError, match=re.escape(f"model {path!r} could not be loaded: ")):
-            load_model(path, device=CPU)
+def test_a_folder_without_weights_is_refused_by_name(tmp_path: Path) -> None:
+    tiny().module.config.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=re.escape(f"model {str(tmp_path)!r} could not be loaded")):
+        load_model(str(tmp_path), device=CPU)
 
 
 def test_a_model_without_a_cache_is_refused_by_name() -> None:
