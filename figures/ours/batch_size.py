@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from estimator.model_shapes.drafts import draft_of
 from estimator.model_shapes.kept_counts import count_once
 from estimator.model_shapes.shape import shape_of
 from figures import drawing
-from figures.numbers import Numbers
+from figures.numbers import Numbers, results
 from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.curve import first_best, speed_up
@@ -22,16 +21,6 @@ from simulator.cost.roofline.deployment import Deployment, most_batch, roofline_
 from simulator.cost.roofline.forward import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS, Conditions
 from simulator.cost.roofline.hardware import find_hardware
 
-# The config.json of Llama 3.1 8B and Llama 3.2 1B (Meta, 2024).
-TARGET: Mapping[str, Any] = {
-    "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
-    "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
-    "vocab_size": 128256, "tie_word_embeddings": False, "dtype": "bfloat16",
-}  # fmt: skip
-DRAFT: Mapping[str, Any] = {
-    **TARGET, "num_hidden_layers": 16, "hidden_size": 2048, "intermediate_size": 8192,
-    "head_dim": 64, "tie_word_embeddings": True,
-}  # fmt: skip
 GPU = "h100-sxm"
 ALPHA = 0.7
 FIXED_GAMMAS = (2, 4, 8)
@@ -88,8 +77,10 @@ def default_load() -> FigureLoad:
     conditions = Conditions(
         efficiency=DEFAULT_EFFICIENCY, layer_overhead_seconds=DEFAULT_LAYER_SECONDS
     )
-    target = shape_of(TARGET, count=count_once)
-    draft = draft_of(DRAFT, target=TARGET, target_shape=target, count=count_once)
+    configs = results("llama-3")
+    own, other = vars(configs.target), vars(configs.draft)
+    target = shape_of(own, count=count_once)
+    draft = draft_of(other, target=own, target_shape=target, count=count_once)
     return FigureLoad(
         deployment=Deployment(target, draft, find_hardware(GPU), conditions),
         name=f"Llama 3.1 8B drafted by Llama 3.2 1B on one {GPU}",

@@ -105,9 +105,9 @@ class HeadsName(DrafterKind):
 
     def load(self, context: LoadContext) -> DrafterOf:
         from reference.models.text_tree import require_branching
-        from studies.blockwise.best_paths import require_arcs
+        from studies.blockwise.best_paths import Automaton, require_arcs
         from studies.blockwise.heads import HeadsDrafter, load_heads
-        from studies.blockwise.rescoring import LatticeDrafter
+        from studies.blockwise.rescoring import GlobalRescoring, LatticeDrafter, LocalRescoring
 
         target = context.target
         [folder] = self.own_files
@@ -119,9 +119,19 @@ class HeadsName(DrafterKind):
 
         if self.alone:
             return plain
-        k = lattice_k(context.settings.lattice_k)
-        require_arcs(k, target.vocabulary)
-        rescoring = self._rescoring(context)
+        settings, width = context.settings, target.vocabulary
+        k = lattice_k(settings.lattice_k)
+        require_arcs(k, width)
+        weight = settings.rescoring_weight
+        weight = RESCORING_WEIGHT if weight is None else weight
+        rescoring: Rescoring
+        if isinstance(self.rescorer, ModelKind):
+            rescoring = LocalRescoring(self.rescorer.model(context), width, weight=weight)
+        else:
+            automaton = None
+            if isinstance(self.rescorer, Ngram):
+                automaton = Automaton(self.rescorer.rows(context.tokenizer, width=width))
+            rescoring = GlobalRescoring(automaton, weight=weight, count=self.drafts)
         if self.drafts > 1:
             require_branching(target)
             paths = k ** (heads.count - 1)
@@ -130,19 +140,6 @@ class HeadsName(DrafterKind):
                     f"the lattice has {paths} paths, all of which are drafted: fewer than requested"
                 )
         return lambda sampling: LatticeDrafter(plain(sampling), rescoring, k=k, name=str(self))
-
-    def _rescoring(self, context: LoadContext) -> Rescoring:
-        from studies.blockwise.best_paths import Automaton
-        from studies.blockwise.rescoring import GlobalRescoring, LocalRescoring
-
-        weight, width = context.settings.rescoring_weight, context.target.vocabulary
-        weight = RESCORING_WEIGHT if weight is None else weight
-        if isinstance(self.rescorer, ModelKind):
-            return LocalRescoring(self.rescorer.model(context), width, weight=weight)
-        automaton = None
-        if isinstance(self.rescorer, Ngram):
-            automaton = Automaton(self.rescorer.rows(context.tokenizer, width=width))
-        return GlobalRescoring(automaton, weight=weight, count=self.drafts)
 
 
 def lattice_k(stated: int | None) -> int:
