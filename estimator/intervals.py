@@ -23,7 +23,10 @@ Scale = Callable[[float, float, float], tuple[float, float]]
 
 
 def ratio(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns an interval that is symmetric in log(value); for value 0, [0, reach × error]."""
+    """Returns the interval of ± reach standard errors, symmetric in log(value).
+
+    For value 0 the interval is [0, reach × error].
+    """
     if value == 0:
         return 0.0, reach * error
     factor = float(np.exp(min(reach * error / value, MOST_LOGARITHM)))
@@ -31,7 +34,10 @@ def ratio(value: float, error: float, reach: float) -> tuple[float, float]:
 
 
 def rate(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns an interval that is symmetric in the log odds; for 0 and 1, cut to [0, 1]."""
+    """Returns the interval of ± reach standard errors, symmetric in the log odds.
+
+    For the values 0 and 1 the interval is symmetric in the value, and cut to [0, 1].
+    """
     if value in (0, 1):
         return max(0.0, value - reach * error), min(1.0, value + reach * error)
     odds = value / (1 - value)
@@ -40,7 +46,7 @@ def rate(value: float, error: float, reach: float) -> tuple[float, float]:
 
 
 def difference(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns the interval value ± reach × error."""
+    """Returns the interval value ± reach × error; reach: number of standard errors."""
     return value - reach * error, value + reach * error
 
 
@@ -86,7 +92,7 @@ def jackknife_interval(
 def ratio_interval(
     numerators: Sequence[float], denominators: Sequence[float], *, scale: Scale = ratio
 ) -> Interval:
-    """Returns the interval of sum(numerators) / sum(denominators), with one of each per prompt."""
+    """Returns the interval of sum(numerators) / sum(denominators); prompts add one of each."""
     above, below = np.array(numerators, dtype=float), np.array(denominators, dtype=float)
     value = float(above.sum() / below.sum())
     without = left_out(above) / left_out(below)
@@ -104,7 +110,7 @@ def left_out(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def steps_out_of_order(
     seconds: Mapping[int, float], ratio: Callable[[int, int], Interval]
 ) -> dict[int, str]:
-    """Returns a sentence for each γ of a pair whose larger γ has the significantly faster step.
+    """Returns a sentence for each γ of two neighbours whose larger one has the faster step.
 
     seconds: seconds per step, by γ.
     ratio: from a smaller and a larger γ to the interval of the larger's step time over the other's.

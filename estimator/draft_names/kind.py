@@ -64,7 +64,7 @@ class DrafterKind(ABC):
 
     prefix: first word of this kind's names; "" if a name has no fixed first word.
     names: names for help texts, which show whether a value after a colon is allowed or needed.
-    match_priority: place in the order in which kinds try to read a name.
+    match_priority: kinds with smaller numbers try to read a name first.
     own_states: whether the drafter reads hidden states of the target, and so drafts for no other
       model.
     rescores: whether the drafter can choose among drafts of blockwise heads.
@@ -140,7 +140,7 @@ class DrafterKind(ABC):
         return None
 
     def from_texts(self, tokenizer: Any) -> Copies | None:
-        """Returns a function that drafts along recorded texts; None: drafts need a model."""
+        """Returns a function that drafts along recorded texts; None: the drafter needs a model."""
         return None
 
     @property
@@ -212,7 +212,7 @@ def drafter_kinds() -> tuple[type[DrafterKind], ...]:
 
 
 def parse_drafter(text: str) -> DrafterKind:
-    """Returns the named drafter; a name of no other kind is a Hugging Face name or a folder."""
+    """Returns the named drafter. A name that fits no kind is a Hugging Face name or a folder."""
     if not text.strip():
         raise ValueError("draft must name a drafter, got an empty name")
     return next(filter(None, (kind.parse(text) for kind in drafter_kinds())))

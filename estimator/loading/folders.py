@@ -40,7 +40,10 @@ def model_files(target: str, drafters: Iterable[DrafterKind]) -> list[str]:
 
 
 def own_hashes(drafter: DrafterKind) -> list[str]:
-    """Returns hashes, equal on every machine, of the drafter's n-gram and head files."""
+    """Returns hashes of the drafter's files in specplan's own formats, n-grams and heads.
+
+    Equal files have equal hashes on every machine, unlike their modification times.
+    """
     places = [place for part in walk(drafter) for place in part.own_files]
     files = [file for place in places for file in (place, *sorted(place.glob("*")))]
     return [content_hash(file)[:16] for file in files if file.is_file()]
@@ -54,7 +57,7 @@ def load_named_tokenizer(name: str) -> Any:
 def read_corpus(
     sources: Sequence[str], pattern: str | None, tokenizer: Any, *, progress: Progress = SILENT
 ) -> Corpus:
-    """Returns the text of the sources as ids; warns if byte sequences were unreadable."""
+    """Returns the text of the sources as token ids; warns of bytes that are no text."""
     files = corpus_files(sources, pattern)
     progress.expect(len(files))
 
@@ -89,7 +92,8 @@ def folder_pair(
 ) -> FolderPair:
     """Returns a pair without loading its models, and twice the requested number of prompts.
 
-    target, drafts: as in ModelSettings, but at most one draft, a model.
+    target: embedded, a name or a folder; None: the embedded one.
+    drafts: name of one draft model; empty: the embedded draft, if the target is embedded.
     folder: folder for temporary files; it must exist as long as the pair is used.
     """
     target = EMBEDDED if target is None else target
@@ -124,7 +128,7 @@ def _draft_name(target: str, drafts: Sequence[str]) -> str:
 
 
 def _whole_embedded_draft(folder: Path) -> str:
-    """Returns a folder with the embedded draft and its tokenizer's files, for engines."""
+    """Returns a folder with the files of the embedded draft and of its tokenizer, for engines."""
     tokenizer, whole = weights_folder("target"), folder / "draft"
     whole.mkdir()
     files = (*weights_folder("draft").iterdir(), *(tokenizer / name for name in TOKENIZER_FILES))

@@ -104,7 +104,7 @@ def load(
     Names, prompts, device and tokenizers are checked, in this order, before a model is read.
 
     sampling: sampling settings of the target; None: top-k and top-p cut off no tokens.
-    prompt: a prompt, if `text` names no source; None: read the source.
+    prompt: text of the only prompt; None: read the prompts from the source that `text` names.
     compiling: off, on or try.
     gammas: draft lengths for which passes are compiled.
     """
@@ -207,7 +207,10 @@ STOPPING = {"confidence": Confidence, "product": Product}
 def parse_policies(
     names: Sequence[str], *, gammas: Sequence[int], max_gamma: int
 ) -> dict[str, Policy | None]:
-    """Returns the named policies; `fixed` gives one per gamma, `adaptive` None: it needs costs."""
+    """Returns the named policies for draft lengths. The name `fixed` adds a policy per gamma.
+
+    The policy `adaptive` is None, because it needs costs that are measured later.
+    """
     policies: dict[str, Policy | None] = {}
     for name in names:
         kind, _, value = name.partition(":")

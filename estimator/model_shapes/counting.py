@@ -81,7 +81,7 @@ def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "w
 def _built(
     config: str,
 ) -> tuple[Any, PreTrainedModel, list[tuple[CacheLayers, ...]], Mapping[str, int]]:
-    """Returns a config.json's language model: configuration, module, caches, uses of weights."""
+    """Returns configuration, module, caches per layer and uses of matrices of a config.json."""
     parsed = json.loads(config)
     decoder = decoder_config(parsed)
     model = build(decoder, kind=parsed["model_type"])

@@ -34,7 +34,8 @@ def read_pair(
 ) -> tuple[ModelShape, DraftShape]:
     """Returns the shapes of the target and the draft; refuses files that are no valid config.json.
 
-    dtype, activations: as in `shape_of`; draft_dtype: the draft's dtype, None for the same.
+    dtype, activations: number formats of weights and activations, as in `shape_of`.
+    draft_dtype: number format of the draft's weights; None: dtype.
     uncached: whether both models are counted without the cache of earlier counts.
     """
     counts = count if uncached else count_once
@@ -135,7 +136,7 @@ def _flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _tokens(drafting: Any) -> Any:
-    """Returns the tokens that the default drafting method drafts, or else the first method."""
+    """Returns the number of tokens that the default, or else the first, drafting method drafts."""
     methods = drafting.get("proposal_methods") if isinstance(drafting, Mapping) else None
     if not isinstance(methods, list) or not all(isinstance(each, Mapping) for each in methods):
         return None

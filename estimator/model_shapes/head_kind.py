@@ -44,7 +44,7 @@ class Head:
 
     @property
     def borrowed_head(self) -> tuple[Weights, ...]:
-        """The target's output matrix, which a drafting head uses but does not store."""
+        """The target's output matrix, which the head uses but does not store."""
         return tuple(replace(each, held=False) for each in self.target.only("head"))
 
     def integer(self, name: str) -> int:
@@ -89,7 +89,7 @@ class Head:
         return self.shape_of({"model_type": LAYERS, **self.config, **sizes})
 
     def weights(self, kind: WeightKind, values: int) -> Weights:
-        """Returns weights stored in the head's format."""
+        """Returns this number of weights, stored in the head's number format."""
         stored = self.stored
         form = stored.quantised if kind in LINEAR else stored.plain
         return stored.weights(CountedWeights(kind, values), form)
@@ -97,7 +97,7 @@ class Head:
     def step(
         self, name: str, *weights: Weights, caches: tuple[CacheLayers, ...] = ()
     ) -> ModelShape:
-        """Returns the shape of a draft step: one layer of the target's sizes that reads these."""
+        """Returns a draft step with one layer, of the target's sizes, that reads what is given."""
         shape = replace(self.target, name=name, layers=1, weights=weights, caches=caches)
         return replace(shape, activations=self.stored.activations)
 
@@ -110,7 +110,7 @@ class Head:
         parallel: bool = False,
         longest: int | None = None,
     ) -> DraftShape:
-        """Returns the shape of a head with the weights of `body`, and the target's embedding.
+        """Returns a head that has the layers of `body` and uses the target's embedding.
 
         added: more weights that every draft step uses.
         once, in_turn: weights used once per block, or for one token after another (DraftShape).
@@ -186,7 +186,7 @@ def head_kind(name: str) -> HeadKind | None:
 
 
 def prior_of(name: str) -> str:
-    """Returns the name of a draft's prior of costs in `simulator.cost.fitted.prior.DRAFTS`."""
+    """Returns the class of drafts, a key of `DRAFTS` in the prior of costs, of a kind of draft."""
     kind = head_kind(name)
     return name if kind is None else kind.prior
 

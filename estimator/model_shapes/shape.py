@@ -34,7 +34,7 @@ class Storage:
     kept: tuple[str, ...] = ()
 
     def weights(self, of: CountedWeights, form: NumberFormat) -> Weights:
-        """Returns counted weights as stored; form: their format, `plain` or `quantised`."""
+        """Returns the counted weights as stored in a number format, `plain` or `quantised`."""
         stored_bytes = of.values * form.bytes_per_value
         computed_in = form.product_format(self.activations)
         return Weights(
@@ -70,7 +70,7 @@ def shape_of(
 
 
 def stored_weights(counted: Iterable[CountedWeights], stored: Storage) -> tuple[Weights, ...]:
-    """Returns the weights in their storage formats; weights of equal kind and format are added."""
+    """Returns the weights in their storage formats. Weights of equal kind and format are added."""
     totals: Counter[tuple[NumberFormat, CountedWeights]] = Counter()
     for each in counted:
         quantised = each.quantised or stored.quantised.everywhere
@@ -85,7 +85,11 @@ def stored_weights(counted: Iterable[CountedWeights], stored: Storage) -> tuple[
 def storage(
     config: Mapping[str, Any], *, dtype: str | None = None, activations: str | None = None
 ) -> Storage:
-    """Returns the storage formats of a configuration's model; arguments as in `shape_of`."""
+    """Returns the storage formats of the model that a config.json describes.
+
+    dtype: format of the weights, a name in FORMATS; None: as the configuration states.
+    activations: format of activations; None: as the configuration states, else 16 bits.
+    """
     parts = [each for each in (config.get("text_config"), config) if isinstance(each, Mapping)]
     named = dtype if dtype in _PLAIN else _named(parts)
     plain = FORMATS[named or "bfloat16"]

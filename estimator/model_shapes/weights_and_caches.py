@@ -35,8 +35,9 @@ _ROUTERS = ("gate", "router", "shared_expert_gate")
 
 @dataclass(frozen=True, slots=True)
 class CountedWeights:
-    """Weights as in `simulator.cost.roofline.shapes.Weights`, before storage formats are chosen.
+    """The weights of one kind (attention, experts, …) before their number format is chosen.
 
+    kind, values, experts, active, held: see simulator.cost.roofline.shapes.Weights.
     quantised: whether these weights are quantised in a model whose linear layers are quantised.
     """
 
@@ -77,7 +78,7 @@ def count_weights(
 
 
 def last_layer(model: PreTrainedModel) -> str:
-    """Returns the prefix of the names of the last decoder layer's weights."""
+    """Returns the text with which the names of all weights in the last decoder layer begin."""
     from torch import nn
 
     lists = [(name, m) for name, m in model.named_modules() if isinstance(m, nn.ModuleList)]

@@ -37,7 +37,7 @@ class Prompt:
 
 
 def read_prompts(source: str) -> list[Prompt]:
-    """Returns the prompts in a file; for a folder or a glob, one prompt per file that has text.
+    """Returns the prompts in a file, or one prompt per file with text of a folder or a glob.
 
     A .txt file has one prompt per line. A line of a .jsonl or .ndjson file, or an item of a .json
     file's list, is read by `prompt_of`. Blank lines, and hidden files of a folder, are ignored.

@@ -100,7 +100,7 @@ def _parsed(line: bytes | dict[str, Any]) -> LogLine:
 
 
 def _ids(values: list[Any], tokenizer: Any, *, special: bool) -> list[Any]:
-    """Returns the values, texts as ids; special: whether the tokenizer adds special tokens."""
+    """Returns token ids for each value; special: whether special tokens are added to texts."""
     texts = [value for value in values if isinstance(value, str)]
     if not texts or tokenizer is None:
         return values
