@@ -106,7 +106,7 @@ class Curve:
     expected_tokens: tokens per target call.
     improvement_factor: speed-up over no speculation; the median if it is uncertain.
     operations_factor: arithmetic over the baseline's (Leviathan et al. 2023, Theorem 10).
-    extrapolated: whether acceptance or cost was only observed at smaller γ.
+    extrapolated: whether γ is beyond the observations of acceptance or cost.
     beyond_graphs: whether a step is larger than the server's captured graphs.
     gains: joint distribution of the log speed-ups.
     low, high: ends of each speed-up's interval.
@@ -188,7 +188,7 @@ def curve_of(
 def _lengths(
     acceptance: Acceptance, price: Pricing, gammas: NDArray[np.int64]
 ) -> tuple[Floats, Floats]:
-    """Returns the logarithms of tokens per block, and the covariance that remains given the runs.
+    """Returns the logarithms of tokens per block, and their errors' covariance given the runs.
 
     A run measures the time of a token, so an error of the run's tokens per block cancels against
     the block time that follows from it. At other γ the unshared part of the error remains. A run

@@ -182,7 +182,7 @@ def plan(
 def _measured(price: Pricing, runs: Sequence[Run], curve: Curve) -> Gains:
     """Returns the log gain of each γ that was run at this load, and its standard deviation.
 
-    If the costs are estimated from runs at other loads: the modelled gain of each γ run at all.
+    If the costs follow from runs at other loads: the modelled gain of each γ run at all of them.
     """
     if price.load is None or price.load.estimated is None:
         return price.own_gains
@@ -196,8 +196,9 @@ def _measured(price: Pricing, runs: Sequence[Run], curve: Curve) -> Gains:
 class PlanRequest:
     """Arguments of `plans`.
 
-    c_hat, gamma, max_gamma, near, doubt: arguments of `plan`. A price may lower max_gamma, and
-      states c_hat and gamma where they are None.
+    acceptances, prices: at least one of each.
+    c_hat, gamma, max_gamma, near, doubt: arguments of `plan`. Where c_hat or gamma is None, the
+      price states it. A price may lower max_gamma.
     reads_again: whether the target, which has recurrent layers, reads a block's accepted tokens
       again after a rejection.
     finer: function from the plans so far to prices that are planned next; None: no such prices.

@@ -24,7 +24,7 @@ def coarse(batches: Sequence[int]) -> tuple[int, ...]:
 
 
 def middles(rows: Sequence[Plan], batches: Sequence[int]) -> tuple[int, ...]:
-    """Returns which of `batches` to plan next: between rows that differ in γ or in memory."""
+    """Returns batch sizes to plan next: midway between rows that differ in γ or in fitting."""
     scheduled = {
         (context, batch): each.gamma
         for context, ranges in schedules(rows).items()

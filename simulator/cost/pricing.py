@@ -80,7 +80,7 @@ class Load:
     speeds: published over predicted tokens per second of one sequence, 10th and 90th percentile.
     cost_model: "kernels", "public" or "roofline", the model of the costs; None if measured.
     notes: warnings for readers of the costs.
-    estimated: whether the batch lies "between" or "beyond" the batches that were run.
+    estimated: "between" or "beyond" the batches that were run; None: not estimated from them.
     """
 
     origin: str
@@ -213,7 +213,7 @@ class Pricing:
         return log_gains(self.own_runs)
 
     def published_speeds(self, tokens_per_second: float | None) -> tuple[float, float] | None:
-        """Returns the range of eight of ten published speeds; None for several sequences."""
+        """Returns the tokens/s that 8 of 10 published speeds suggest; None if batch is above 1."""
         speeds = None if self.load is None else self.load.speeds
         if speeds is None or tokens_per_second is None or self.batch > 1:
             return None
@@ -239,7 +239,7 @@ class Pricing:
 def _prompts(
     exact: Callable[[int], tuple[float, float]], posterior: Posterior, tokens: int
 ) -> tuple[float, float]:
-    """Returns the seconds to read a prompt, without and with a draft, by the posterior."""
+    """Returns the corrected seconds to read a prompt, without and with a draft."""
     from simulator.cost.fitted.machine import LoadPoint, seconds_of
 
     plain, both = exact(tokens)

@@ -158,13 +158,10 @@ def stopped(
 ) -> tuple[PlanRequest, Thresholds]:
     """Returns the request with drafts that end early, and the texts replayed at each threshold.
 
-    Args:
-      request, origin: the plan with drafts of a fixed length, and the origin of its numbers.
-      options: the thresholds and the stopping rule.
-      file: the profile whose traces contain the draft's confidence in each token.
-      server: the engine to export for; None: no export.
-
-    Raises click.UsageError if --p-min cannot be used with the profile, verification, rule or costs.
+    request, origin: the plan with drafts of a fixed length, and the origin of its numbers.
+    options: the thresholds and the stopping rule.
+    file: the profile whose traces contain the draft's confidence in each token.
+    server: the engine to export for; None: no export.
     """
     if file.path is None or file.profile is None or origin.draft_sampling is None:
         raise click.UsageError("--p-min needs --profile, whose traces have the confidence")

@@ -182,7 +182,7 @@ def plan(
 
 
 def exported(profile: Profile) -> dict[str, str]:
-    """Returns flags by server: the output of `specplan plan --profile --export`, notes included."""
+    """Returns a profile's flags for each server that fits; notes are comments above the flags."""
     from specplan.reports.flags import exported_to
 
     found = {}

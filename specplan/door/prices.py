@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 
 def law_of(draft_kind: str | None, priced: Sequence[Pricing] = ()) -> str | None:
-    """Returns the kind of draft by which `rate_prior` chooses its prior; None: not known.
+    """Returns the kind of draft that selects the prior of acceptance rates; None: not known.
 
-    Args:
-      draft_kind: the kind as a user states it. It has priority over a configuration.
-      priced: costs; if they were computed from a draft's configuration, they name its kind.
+    draft_kind: the kind as a user states it, which has priority over a configuration.
+    priced: costs; if they were computed from a draft's configuration, they name its kind.
     """
     from estimator.model_shapes.head_kind import prior_of  # It imports numpy.
 
@@ -48,10 +47,9 @@ def sized(
 ) -> Pricing:
     """Returns the pricing with the draft's weights as a share of the target's, if it is known.
 
-    Args:
-      named: names of draft and target, which may state their sizes.
-      runs: measurements, which may state the share or the target's name.
-      served, share: the target's name and the share, as a server or profile states them.
+    named: names of draft and target, which may state their sizes.
+    runs: measurements, which may state the share or the target's name.
+    served, share: the target's name and the share, as a server or profile states them.
     """
     target = named.target or next((run.model for run in runs if run.model is not None), served)
     known = [price.draft_share, named_share(target, named.draft), share]

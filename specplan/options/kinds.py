@@ -60,18 +60,18 @@ AnyKind = TypeVar("AnyKind", bound=Kind)
 
 
 class AcceptanceKind(Kind, ABC):
-    """A way to state how often drafted tokens are accepted, such as `Alphas`."""
+    """A way to state acceptance. `Alphas`, for example, reads --alpha and makes an `Iid` of it."""
 
     @abstractmethod
     def make(self, draft_kind: str | None, server: Server) -> Made:
         """Returns the stated acceptances and their origin.
 
-        draft_kind: kind of draft that selects the prior (`rate_prior`); None: unknown.
+        draft_kind: kind of draft that selects the prior of acceptance rates; None: unknown.
         """
 
 
 class CostKind(Kind, ABC):
-    """A way to state the cost of blocks, such as `Ratios`."""
+    """A way to state the cost of blocks. `Ratios`, for example, reads --c and makes a `Ratio`."""
 
     @abstractmethod
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:

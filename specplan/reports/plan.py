@@ -35,7 +35,7 @@ BEYOND = "+ beyond the observed gamma: extrapolated"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Origin of a plan's numbers.
+    """Sources of a plan's numbers, which its text and JSON show.
 
     counted: whether alpha was inferred from counts, assuming i.i.d. acceptances.
     c_hat_is_c: whether c_hat was not stated, so that c replaces it.
@@ -164,7 +164,7 @@ def points_of(plan: Plan) -> list[dict[str, Any]]:
 
 
 def require_possible(plan: Plan, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns numbers of a plan; raises ArithmeticError if one is impossible."""
+    """Returns `data`, numbers of a plan; raises ArithmeticError if one is impossible."""
     gammas, posterior = plan.curve.gamma, plan.price.posterior
     _, doubt = plan.acceptance.log_lengths(gammas)
     predicted = posterior is not None and not posterior.runs and not doubt.any()
