@@ -72,7 +72,7 @@ class EngineServer(Protocol):
 
 
 class Engine(Protocol):
-    """An engine and its pair of models, for example `engines.servers.in_process.OwnDecoder`."""
+    """An engine and its pair of models, for example `engines.servers.mlx.Mlx`."""
 
     @property
     def flags(self) -> tuple[str, ...]:

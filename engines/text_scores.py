@@ -18,6 +18,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 
 from engines.engine import Engine, Setting
@@ -67,7 +68,6 @@ def acceptance(
 
 def load_causal(source: str) -> Any:
     """Returns a decoder-only transformers model in float32."""
-    import torch
     from transformers import AutoModelForCausalLM
 
     model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
@@ -82,8 +82,6 @@ def score_text(
     The smaller of two equally likely ids ranks first, as in argmax. At temperature 0, the
     log-probabilities are those at temperature 1.
     """
-    import torch
-
     ids = torch.tensor([[*prompt, *tokens]])
     with torch.inference_mode():
         rows = model(ids).logits[0, len(prompt) - 1 : -1].double()

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import chdtrc, xlogy
 
 from engines.counting import RateInterval, rate_interval
 from simulator.acceptance.tokens import alpha_from_accepted_fraction
@@ -73,8 +74,6 @@ def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
 
     hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
     """
-    from scipy.special import chdtrc, xlogy
-
     pairs = [(wins, of) for of, wins in pairwise((drafts, *hits)) if of > 0]
     if len(pairs) < 2:
         return None

@@ -21,7 +21,7 @@ from simulator.choice.plan import Plan
 _ALPHAS = (np.arange(200) + 0.5) / 200
 _SHIFTS = np.linspace(-14, 14, 561)
 # Rates differ from 0 and 1 by at least this. Counts of a prior, at least and at most.
-_LEAST, _COUNTS = 1e-3, (0.5, 1e4)
+_LEAST, _LEAST_COUNT, _MOST_COUNT = 1e-3, 0.5, 1e4
 # Parts of the requests that are left out in turn, for intervals.
 _PARTS = 40
 
@@ -107,8 +107,7 @@ def _chances(requests: Sequence[RequestCounts], category: NDArray[np.int64]) -> 
         spread = alpha_spread([requests[place] for place in places.tolist()])
         known += [] if spread is None else [(len(places), spread**2)]
     square = sum(n * each for n, each in known) / sum(n for n, _ in known) if known else 0.0
-    least, most = _COUNTS
-    prior = np.clip(means * (1 - means) / max(square, 1e-9) - 1, least, most)
+    prior = np.clip(means * (1 - means) / max(square, 1e-9) - 1, _LEAST_COUNT, _MOST_COUNT)
     first = (means * prior)[category] + accepted
     other = ((1 - means) * prior)[category] + np.maximum(trials - accepted, 0.0)
     logs = np.outer(first - 1, np.log(_ALPHAS)) + np.outer(other - 1, np.log(1 - _ALPHAS))

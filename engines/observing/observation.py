@@ -178,8 +178,7 @@ class Observation(Counts):
     @property
     def iid_consistent(self) -> bool | None:
         """Whether acceptance by position differs only by chance; None without a p-value."""
-        p_value = self.iid_p_value
-        return None if p_value is None else p_value >= IID_FALSE_ALARM
+        return None if self.iid_p_value is None else self.iid_p_value >= IID_FALSE_ALARM
 
     @property
     def counted(self) -> Accepted:

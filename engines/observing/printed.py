@@ -7,6 +7,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+from prometheus_client.parser import text_string_to_metric_families
+
 from engines.counting import Counts, Timed, times
 from engines.observing.observation import Observation
 
@@ -60,15 +62,13 @@ class MetricsPage:
     sums: sum of each metric over all of its labels, for example over the server's engines.
     last: last value of each metric.
     hits: number of blocks that accepted each position, from position 0.
-    models: names of the served models.
+    model: name of the served model; None if the page names none or several.
     began: times at which counters of drafts began, in seconds since 1970.
     """
 
     def __init__(self, text: str, prefix: str) -> None:
         """Reads the page; prefix: the engine's prefix, without its colon."""
-        from prometheus_client.parser import text_string_to_metric_families
-
-        self.prefix, self.models, self.began = prefix, set[str](), list[float]()
+        self.prefix, self.began, models = prefix, list[float](), set[str]()
         self.sums, self.last = defaultdict[str, float](float), dict[str, float]()
         self.hits = defaultdict[int, int](int)
         families = text_string_to_metric_families(text)
@@ -79,16 +79,12 @@ class MetricsPage:
             name = name.removesuffix("_total")
             self.sums[name] += sample.value
             self.last[name] = sample.value
-            self.models.update(filter(None, [sample.labels.get("model_name")]))
+            models.update(filter(None, [sample.labels.get("model_name")]))
             if name == _BY_POSITION:
                 self.hits[int(sample.labels.get("position", "0"))] += round(sample.value)
             elif name == f"{_DRAFTS}_created":
                 self.began.append(sample.value)
-
-    @property
-    def model(self) -> str | None:
-        """Name of the served model; None if the page names none or several."""
-        return next(iter(self.models)) if len(self.models) == 1 else None
+        self.model = models.pop() if len(models) == 1 else None
 
     def counts(self, turns_on: str) -> Counts:
         """Returns the counts of drafts of vLLM or llama.cpp; refuses a page without counts.

@@ -148,10 +148,8 @@ def read_answer(answer: Mapping[str, Any], gamma: int | None) -> Observation:
             f"an answer of vLLM must have metrics.{_KEY}, got none: "
             "--per-request-spec-decode-metrics turns it on, for requests of one sequence"
         )
-    steps, drafted = (whole_number(found, name) for name in ("num_spec_steps", "num_draft_tokens"))
-    accepted, most = (
-        whole_number(found, name) for name in ("num_accepted_draft_tokens", "num_spec_tokens")
-    )
+    names = ("num_spec_steps", "num_draft_tokens", "num_accepted_draft_tokens", "num_spec_tokens")
+    steps, drafted, accepted, most = (whole_number(found, name) for name in names)
     histogram = _listed(found, "acceptance_histogram")
     if sum(histogram) != steps or sum(j * n for j, n in enumerate(histogram)) != accepted:
         raise ValueError(

@@ -3,6 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import gguf
+import numpy as np
+from safetensors.numpy import load_file
+
 from estimator.writing import read_json
 
 ARCHITECTURE = "LlamaForCausalLM"
@@ -13,10 +17,6 @@ def write_gguf(folder: Path, tokenizer_folder: Path, path: Path) -> None:
 
     Refuses other models and tokenizers, which llama.cpp's own converter handles.
     """
-    import gguf
-    import numpy as np
-    from safetensors.numpy import load_file
-
     config = _json(folder / "config.json")
     tokenizer = _json(tokenizer_folder / "tokenizer.json")
     if config.get("architectures") != [ARCHITECTURE]:
@@ -66,8 +66,6 @@ def write_gguf(folder: Path, tokenizer_folder: Path, path: Path) -> None:
 
 
 def _add_tokenizer(writer: Any, tokenizer: dict[str, Any], config: dict[str, Any]) -> None:
-    import gguf
-
     # A vocabulary may be padded beyond its tokenizer.
     tokens = [f"[PAD{number}]" for number in range(config["vocab_size"])]
     types = [gguf.TokenType.UNUSED] * len(tokens)

@@ -99,11 +99,10 @@ def _opened(
         with urllib.request.urlopen(request, timeout=seconds) as answer:
             yield answer
     except urllib.error.HTTPError as error:
-        wanted = f"{url} must answer, got"
-        if engine is not None:
-            wanted = f"{engine} must take the request, got:"
-        reason = error.read(500).decode(errors="replace")
-        raise ValueError(f"{wanted} status {error.code}: {reason}") from error
+        reason = f"status {error.code}: {error.read(500).decode(errors='replace')}"
+        if engine is None:
+            raise ValueError(f"{url} must answer, got {reason}") from error
+        raise ValueError(f"{engine} must take the request, got: {reason}") from error
     except urllib.error.URLError as error:
         if isinstance(error.reason, TimeoutError):
             raise error.reason from None

@@ -6,7 +6,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from itertools import chain
@@ -92,19 +91,6 @@ class InProcessServer(ABC):
         """Yields the blocks of a text of `length` tokens after a prompt."""
 
 
-class OwnDecoder:
-    """specplan's own decoder as an engine; an end-of-text token does not end a text."""
-
-    flags = ()
-
-    def __init__(self, subject: Subject) -> None:
-        self._subject = replace(subject, stopping=replace(subject.stopping, end_ids=frozenset()))
-
-    @contextmanager
-    def serve(self, setting: Setting) -> Iterator[OwnServer]:
-        yield OwnServer(self._subject, setting)
-
-
 class OwnServer(InProcessServer):
     """specplan's own decoder; a pair's settings give the length and temperature of its texts."""
 
@@ -153,9 +139,7 @@ class TransformersServer(InProcessServer):
     """Decodes with a pair of transformers models in this process."""
 
     def __init__(self, model: Any, assistant: Any | None, setting: Setting) -> None:
-        import transformers
-
-        super().__init__(str(transformers.__version__), setting)
+        super().__init__(version("transformers"), setting)
         self._model, self._assistant = model, assistant
         for module in filter(None, (model, assistant)):
             module.generation_config.eos_token_id = None

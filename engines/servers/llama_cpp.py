@@ -22,7 +22,6 @@ from engines.engine import Completion, Setting
 from engines.kind import EngineSettings, Models
 from engines.observing.llama_cpp import TURNS_ON
 from engines.observing.printed import MetricsPage
-from engines.servers.gguf_files import write_gguf
 from engines.servers.http import get_text, post_json
 from engines.servers.process import serving, thread_seconds
 from estimator.timing.threads import chosen_threads
@@ -121,6 +120,8 @@ class LlamaCpp:
     @classmethod
     def of_folders(cls, models: Models, settings: EngineSettings) -> Self:
         """Returns llama.cpp with a pair from Hugging Face folders, converted to GGUF files."""
+        from engines.servers.gguf_files import write_gguf
+
         tokenizer = Path(models.target)
         target, draft = (models.folder / f"{name}.gguf" for name in ("target", "draft"))
         write_gguf(tokenizer, tokenizer, target)

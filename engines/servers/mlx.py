@@ -8,6 +8,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
+import mlx.core as mx
+from huggingface_hub import snapshot_download
+from mlx_lm.generate import generate_step, speculative_generate_step
+from mlx_lm.sample_utils import make_sampler
+from mlx_lm.utils import load_model
+
 from engines.engine import Setting
 from engines.kind import EngineSettings, Models
 from engines.servers.in_process import Decoded, InProcessPair, InProcessServer
@@ -18,8 +24,6 @@ class MlxServer(InProcessServer):
     """Decodes with a pair of MLX models in this process, or with the target if γ = 0."""
 
     def __init__(self, model: Any, draft: Any | None, setting: Setting) -> None:
-        import mlx.core as mx
-
         super().__init__(f"mlx_lm {version('mlx-lm')}", setting)
         self._model, self._draft = model, draft
         # This process's CPU clock if one thread computes. MLX computes in a thread of its own, so
@@ -30,15 +34,10 @@ class MlxServer(InProcessServer):
     def blocks(
         self, prompt: Sequence[int], length: int, temperature: float, seed: int
     ) -> Iterator[Decoded]:
-        import mlx.core as mx
-        from mlx_lm.generate import generate_step, speculative_generate_step
-        from mlx_lm.sample_utils import make_sampler
-
         mx.random.seed(seed)
-        settings: dict[str, Any] = {
-            "max_tokens": length, "sampler": make_sampler(temp=temperature),
-        }  # fmt: skip
         made: Any
+        sampler = make_sampler(temp=temperature)
+        settings: dict[str, Any] = {"max_tokens": length, "sampler": sampler}
         ids = mx.array(list(prompt))
         if self._draft is None:
             made = generate_step(ids, self._model, **settings)
@@ -70,15 +69,9 @@ class Mlx(InProcessPair):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        import mlx.core as mx
-
         return (f"device={mx.default_device().type.name}",)
 
     def load(self, source: str) -> Any:
-        import mlx.core as mx
-        from huggingface_hub import snapshot_download
-        from mlx_lm.utils import load_model
-
         folder = Path(source)
         model = load_model(folder if folder.is_dir() else Path(snapshot_download(source)))[0]
         if mx.default_device() == mx.Device(mx.cpu):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binom, t
 
 from engines.counting import Counts, RateInterval, rate_interval
 from engines.text_scores import TextScores
@@ -88,8 +89,6 @@ def predict(
 
 def simulated(rates: Sequence[float], *, drafts: int) -> Predicted:
     """Returns the prediction for `drafts` blocks of a server that simulates unconditional rates."""
-    from scipy.stats import binom
-
     means = np.array(rates, dtype=np.float64)
     reach = deviations() * np.sqrt(means * (1 - means) / drafts)
     least, most = (end(FALSE_ALARM / 2, drafts, means) / drafts for end in (binom.ppf, binom.isf))
@@ -166,8 +165,6 @@ def text_gap(
 
     own, baseline: the target's scores of the engine's texts, and of its own; by repeat and prompt.
     """
-    from scipy.stats import t
-
     # By prompt: the mean over repeats of a text's mean.
     means = [
         np.mean([[text.logprobs.mean() for text in texts] for texts in runs], axis=0)

@@ -110,7 +110,7 @@ class PassTimes:
         if len(self.drawn) == 0:
             return None, None
         counts = _work(self.trial, self.case, ("rows", gamma))[..., 1:]
-        counts = counts.sum(axis=1 - _unit_axis(self.case))
+        counts = counts.sum(axis=0 if self.case[1] == 1 else 1)
         units = len(counts)
         # The timed prompts may be one more.
         more = self.drawn.shape[1] - units
@@ -173,7 +173,8 @@ def timed_steps(trial: Trial, case: Case) -> PassTimes:
         table[use, gamma] = np.pad(row, missing, constant_values=np.nan)
     whole = {cell: row.ravel() for cell, row in table.items()}
     found = {cell: float(level) for cell, level in _levels(trial, whole, SWEEPS).items()}
-    axis = _unit_axis(case)
+    # Turns of one prompt are resampled, else repeats.
+    axis = 1 if case[1] == 1 else 0
     present = np.array([~np.isnan(row).all(axis=1 - axis) for row in table.values()])
     units = present.shape[1]
     if present.sum(axis=1).min() < 2:
@@ -191,11 +192,6 @@ def precision_percent(trial: Trial) -> float | None:
     every = [timed_steps(trial, case).precision_percent for case in trial.cases]
     known = [percent for percent in every if percent is not None]
     return max(known) if len(known) == len(every) else None
-
-
-def _unit_axis(case: Case) -> int:
-    """Returns which axis of (repeats, turns) to resample: 1 if a turn has one prompt, else 0."""
-    return 1 if case[1] == 1 else 0
 
 
 def _work(trial: Trial, case: Case, cell: Cell) -> NDArray[np.float64]:

@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 
 import numpy as np
 
 from engines.counting import NOTHING
-from engines.engine import Engine, EngineRun, EngineServer, Prompts, Setting, run
+from engines.engine import EngineRun, EngineServer, Prompts, Setting, run
 from engines.kind import Drafted, EngineKind
 from engines.tuning.request import Tuning
 from engines.tuning.tuned import Advised, Knobs, TunedRun
@@ -17,6 +17,8 @@ from simulator.choice.schedule import schedule
 
 WARM_UP_PROMPTS = 1
 NO_DRAFT = "# gamma is 0: run the target without a draft"
+# Serves a pair with a setting; see `engines.engine.Engine`.
+Serve = Callable[[Setting], AbstractContextManager[EngineServer]]
 # Called after each pass over all prompts; returns whether the runs so far are exact enough.
 Enough = Callable[[Sequence[TunedRun]], bool]
 
@@ -28,9 +30,11 @@ class NotObeyedError(ValueError):
 class Bench(ExitStack):
     """Measures draft lengths of an engine on common prompts; stops its servers at the end."""
 
-    def __init__(self, engine: Engine, kind: EngineKind, prompts: Prompts, how: Tuning) -> None:
+    def __init__(self, serve: Serve, kind: EngineKind, prompts: Prompts, how: Tuning) -> None:
         super().__init__()
-        self.engine, self.kind, self.prompts, self.how = engine, kind, prompts, how
+        self.serve, self.kind, self.prompts, self.how = serve, kind, prompts, how
+        # The γ of a running server, if requests cannot change it.
+        self.fixed: int | None = None
         self.progress: Progress = SILENT
         # Called once, with the seconds that the first server took to start, and a text.
         self.paced: Callable[[float, float], object] | None = None
@@ -84,13 +88,12 @@ class Bench(ExitStack):
         rates, most = how.synthetic[:gamma] if how.synthetic and gamma else None, how.concurrencies
         own = Setting(gamma, how.draft_sampling, max(most), synthetic=rates, p_min=p_min)
         try:
-            server = stack.enter_context(self.engine.serve(own))
+            server = stack.enter_context(self.serve(own))
         except ValueError as error:
             if gamma == 0:
                 raise
             raise NotObeyedError(f"gamma {gamma} was refused: {error}", 0) from error
-        up = time.monotonic()
-        warm = self.prompts[:WARM_UP_PROMPTS]
+        up, warm = time.monotonic(), self.prompts[:WARM_UP_PROMPTS]
         self.progress.expect(len(warm))
         case = (how.temperature, 1)
         warmed = self._write(server, warm, case, speculative=gamma > 0, seed=how.seed)

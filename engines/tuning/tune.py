@@ -18,7 +18,7 @@ import msgspec
 from engines.engine import EngineRun, EngineServer, Prompts, Setting, run
 from engines.kind import EngineKind, engine_kinds, listed, names_of
 from engines.servers.http import get_text
-from engines.servers.in_process import OWN, OwnDecoder
+from engines.servers.in_process import OWN, OwnServer
 from engines.servers.llama_cpp import LlamaCppServer
 from engines.servers.process import healthy
 from engines.tuning.bench import Bench, obeyed
@@ -63,8 +63,8 @@ def tune(
         search = Search(bench, setup, draft, shown, costs)
         if request.how.dry_run:
             return search.expected()
-        if isinstance(bench.engine, Reached) and not bench.how.together:
-            return _as_it_runs(search, bench.engine.gamma, shown)
+        if bench.fixed is not None:
+            return _as_it_runs(search, bench.fixed, shown)
         return search.run()
 
 
@@ -80,22 +80,25 @@ def _engine(request: TuneEngine) -> Ready:
         engine = request.started(pair.target, pair.draft, folder, prompts, tokens)
         setup = {"engine": kind.name, "target": pair.target_name, "draft": pair.draft_name,
                  "draft_sampling": how.draft_sampling, "flags": " ".join(engine.flags)}  # fmt: skip
-        with Bench(engine, kind, prompts, how) as bench:
+        with Bench(engine.serve, kind, prompts, how) as bench:
             yield bench, setup, pair.draft_name
 
 
 @contextmanager
 def _own(request: TuneOwn) -> Ready:
-    models, sampling = request.models, request.sampling.at(request.how.temperature)
+    models, how = request.models, request.how
+    sampling = request.sampling.at(how.temperature)
     draft, target = one_draft(models), EMBEDDED if models.target is None else models.target
     with computing(models.device, request.threads) as threads:
-        loaded = load(models, request.how.text, sampling=request.sampling)
+        loaded = load(models, how.text, sampling=request.sampling)
         [drafter_of] = loaded.drafters.values()
-        subject = Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
+        # An end-of-text token does not end a text.
+        stopping = replace(loaded.stopping, end_ids=frozenset())
+        subject = Subject(loaded.target, drafter_of(sampling), sampling, stopping)
         prompts = tuple(tuple(ids) for ids in loaded.prompts)
         setup = {"engine": OWN.name, "target": target, "draft": draft,
                  "flags": f"threads={threads.count}"}  # fmt: skip
-        with Bench(OwnDecoder(subject), OWN, prompts, request.how) as bench:
+        with Bench(lambda own: nullcontext(OwnServer(subject, own)), OWN, prompts, how) as bench:
             yield bench, setup, draft
 
 
@@ -116,25 +119,14 @@ def _server(request: TuneServer) -> Ready:
     if how.p_mins and not by_request:
         raise ValueError("p-min needs a server that takes its settings by request, got another one")
     setup = {"engine": kind.name, "model": server.model or ""}
-    engine = Reached(server, gamma, by_request=by_request)
-    with Bench(engine, kind, prompts, replace(how, together=by_request)) as bench:
+
+    def serve(setting: Setting) -> AbstractContextManager[EngineServer]:
+        own = LlamaCppServer(server.url, gamma=setting.gamma, p_min=setting.p_min)
+        return nullcontext(own if by_request else server)
+
+    with Bench(serve, kind, prompts, replace(how, together=by_request)) as bench:
+        bench.fixed = None if by_request else gamma
         yield bench, setup, DRAFT
-
-
-class Reached:
-    """A running server in the form of an engine; its γ is fixed, or set by each request."""
-
-    flags = ()
-
-    def __init__(self, server: EngineServer, gamma: int, *, by_request: bool) -> None:
-        """Stores the server, the γ that it drafts, and whether requests can set γ."""
-        self._server, self.gamma, self._by_request = server, gamma, by_request
-
-    def serve(self, setting: Setting) -> AbstractContextManager[EngineServer]:
-        server = self._server
-        if self._by_request and isinstance(server, LlamaCppServer):
-            return nullcontext(LlamaCppServer(server.url, gamma=setting.gamma, p_min=setting.p_min))
-        return nullcontext(server)
 
 
 def _as_it_runs(search: Search, gamma: int, shown: Shown) -> Tuned:

@@ -126,5 +126,5 @@ def made_tuning(**settings: object) -> Tuning:
 
 def searched(engine: MadeEngine, how: Tuning, shown: Callable[..., object] | None = None) -> Tuned:
     """Returns what a tuning of a made engine finds."""
-    with Bench(engine, KIND, PROMPTS, how) as bench:
+    with Bench(engine.serve, KIND, PROMPTS, how) as bench:
         return Search(bench, {"engine": "made"}, "D", shown or (lambda *_: None)).run()

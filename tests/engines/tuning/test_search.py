@@ -211,7 +211,7 @@ def test_what_is_no_file_of_a_tuning_is_refused(tmp_path: Path, content: str) ->
 
 def test_a_dry_run_names_the_first_runs_and_starts_nothing() -> None:
     engine = MadeEngine()
-    with Bench(engine, KIND, PROMPTS, made_tuning(concurrencies=(1, 4))) as bench:
+    with Bench(engine.serve, KIND, PROMPTS, made_tuning(concurrencies=(1, 4))) as bench:
         found = Search(bench, {}, "D", lambda *_: None).expected()
     assert gammas(found)[::2] == [0, 0]
     assert all(gamma > 0 for gamma in gammas(found)[1::2])
@@ -275,7 +275,7 @@ def test_flags_say_which_gamma_is_for_which_load() -> None:
         kind = KIND if name == "made" else engine_kinds()[name]
         known = {"gain_probability": None, "ms_per_token": None, "p_min": p_min, **ends}
         advised = [Advised(concurrency=at, gamma=gamma, **known) for at, gamma in gammas.items()]
-        return Bench(MadeEngine(), kind, PROMPTS, made_tuning()).flags(advised, "D")
+        return Bench(MadeEngine().serve, kind, PROMPTS, made_tuning()).flags(advised, "D")
 
     assert flags("llama.cpp", {1: 4}).endswith("--spec-draft-n-max 4 --spec-draft-p-min 0")
     assert flags("llama.cpp", {1: 4}, 0.3).endswith("--spec-draft-n-max 4 --spec-draft-p-min 0.3")
