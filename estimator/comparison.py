@@ -39,9 +39,9 @@ class Difference:
 
 
 def paired(name: str, a: Number, b: Number) -> Difference:
-    """Returns how much a number differs between two measurements with equal prompts, b - a.
+    """Returns the difference b - a of one number in two measurements with equal prompts.
 
-    The jackknife is applied to the difference: each prompt is left out of both measurements.
+    The interval is a jackknife's: each prompt in turn is left out of both measurements.
     """
     (value, before), (other, after) = a, b
     if len(before) != len(after):
@@ -73,7 +73,7 @@ _AT_GAMMA = "speed-up at gamma "
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The models, and the number of prompts and tokens, of one of the two compared files."""
+    """One of the two compared files: its models, and its numbers of prompts and tokens."""
 
     file: str
     target: str
@@ -137,7 +137,7 @@ def compare_files(a: Path, b: Path) -> Comparison:
 
 
 def _of_profile(profile: Profile, path: Path) -> tuple[Side, str, Numbers]:
-    """Returns what is compared of a profile: models and counts, hash of the prompts, numbers."""
+    """Returns a profile's models and counts, its hash of the prompts, and its numbers by name."""
     alpha, setup, left = profile.alpha, profile.setup, profile.left_out
     if left is None:
         raise ValueError(
@@ -155,7 +155,10 @@ def _of_profile(profile: Profile, path: Path) -> tuple[Side, str, Numbers]:
 
 
 def _of_rows(validated: Validated, path: Path, names: Sequence[str]) -> tuple[Side, str, Numbers]:
-    """Returns what is compared of a validation; names: fields that two rows must share."""
+    """Returns a validation's models and counts, its hash of the prompts, and its numbers by name.
+
+    names: fields of rows that must be equal for two rows to be compared.
+    """
     rows = validated.rows
     if any(not row.measured_left_out for row in rows):
         raise ValueError(

@@ -40,7 +40,7 @@ GAMMA, BEAMS = 4, 4
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A session, which decodes each block when the caller requests it.
+    """A started decoding of one text. Its session decodes each block when the caller asks for it.
 
     before: ids of the prompt to display before the blocks; empty: display no prompt.
     """
@@ -70,7 +70,7 @@ class GenerateAlone:
     seed: int = 0
 
     def loaded(self, gammas: Sequence[int] = ()) -> LoadedPair:
-        """Returns the loaded models, whose text also ends after a stop string.
+        """Returns the loaded models and prompt; a text then also ends after a stop string.
 
         gammas: draft lengths for which passes are compiled.
         """
@@ -91,14 +91,17 @@ class GenerateAlone:
         return replace(found, stopping=replace(found.stopping, stop_strings=strings))
 
     def started(self, loaded: LoadedPair, session: Session, rule: Rule) -> Started:
-        """Returns the session and the ids to display; none with a chat template or an encoder."""
+        """Returns the session with the prompt's ids to display.
+
+        No ids are displayed if the prompt is in a chat template or was read by an encoder.
+        """
         [ids] = loaded.prompts
         hidden = self.text.chat or session.text != ids
         return Started(loaded.tokenizer, [] if hidden else list(ids), session, rule)
 
 
 def generate_alone(request: GenerateAlone) -> Started:
-    """Returns a session of the target without a draft."""
+    """Returns a session in which the target decodes without a draft."""
     sampling, loaded = request.sampling.at(request.temperature), request.loaded()
     [ids] = loaded.prompts
     generator = seeded(loaded.target.device, request.seed)
@@ -110,7 +113,7 @@ def generate_alone(request: GenerateAlone) -> Started:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generate(GenerateAlone):
-    """Settings of a text decoded by a pair.
+    """Settings of a text that a target decodes with a draft.
 
     draft_temperature: temperature of the draft; None: the target's temperature.
     policy_name: fixed, heuristic, confidence:P, product:P or adaptive.
@@ -157,7 +160,7 @@ def generate(request: Generate) -> Started:
 class GenerateBeams:
     """Settings of a speculative beam search (Leviathan et al. 2023, A.4).
 
-    text, prompt: see GenerateAlone.
+    text, prompt: the source of the prompt, as in GenerateAlone.
     draft_beams: number of beams of the draft's search; None: twice `beams`.
     """
 

@@ -51,7 +51,7 @@ def difference(value: float, error: float, reach: float) -> tuple[float, float]:
 
 
 def student(degrees: float) -> float:
-    """Returns half an interval's width over the standard error, by Student's t distribution."""
+    """Returns the number of standard errors in half an interval, by Student's t distribution."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, ENDS[1]))
@@ -110,7 +110,9 @@ def left_out(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def steps_out_of_order(
     seconds: Mapping[int, float], ratio: Callable[[int, int], Interval]
 ) -> dict[int, str]:
-    """Returns a sentence for each γ of two neighbours whose larger one has the faster step.
+    """Returns, by γ, a sentence about two neighbouring γ if the larger one has a faster step.
+
+    A step is faster if the whole interval of the ratio of step times is below 1.
 
     seconds: seconds per step, by γ.
     ratio: from a smaller and a larger γ to the interval of the larger's step time over the other's.

@@ -7,7 +7,10 @@ from typing import Any
 
 
 def members(*folders: str) -> Iterator[Any]:
-    """Yields all that the modules of the packages with these dotted names define or import."""
+    """Yields every object that modules of the packages define or import.
+
+    folders: dotted names of packages.
+    """
     for folder in folders:
         for found in pkgutil.iter_modules(importlib.import_module(folder).__path__):
             yield from vars(importlib.import_module(f"{folder}.{found.name}")).values()

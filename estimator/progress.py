@@ -4,7 +4,7 @@ import warnings
 
 
 class Progress:
-    """Counts the steps of a run; this base class ignores them."""
+    """Receives the steps of a run; this base class ignores them."""
 
     def expect(self, steps: int) -> None:
         """Adds to the number of expected steps; a negative number removes steps."""

@@ -58,7 +58,8 @@ class ModelSettings(TargetSettings):
 class PromptSource:
     """The source of prompts, and the largest number of new tokens after each prompt.
 
-    prompts: a file, folder or glob; None: the data set, or Python's library sources without one.
+    prompts: a file, folder or glob; None: the data set, or if there is none, files of Python's
+      library.
     dataset, dataset_config, dataset_split: a data set whose rows are prompts; None: no data set.
     prompt_tokens: number of tokens to which prompts are cut; None: a user's prompts are not cut.
     chat: whether each prompt is a user's message for the chat template.
@@ -79,7 +80,7 @@ class PromptSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSettings(PromptSource):
-    """The source and number of prompts, at least 1."""
+    """The source of prompts, and the number of prompts, at least 1."""
 
     num_prompts: int = 8
 
@@ -89,7 +90,7 @@ class TimingSettings:
     """The conditions that end timed runs.
 
     repeats: largest number of repeats of each run.
-    precision: repeats end when the clock's error of speed-ups is this many per cent; None: 3.
+    precision: error of speed-ups by timing, in per cent, at which repeats end; None: 3.
     time_limit: seconds after which no more runs begin; None: 120 for the embedded target, else no
       limit.
     """
@@ -141,7 +142,7 @@ class TimedPair:
 
 
 def draft_sampling(sampling: Sampling, draft_temperature: float | None) -> Sampling:
-    """Returns the draft's sampling settings: the target's, with its own temperature if given."""
+    """Returns the target's sampling settings, with the draft's own temperature if it has one."""
     if draft_temperature is None:
         return sampling
     try:
@@ -151,7 +152,7 @@ def draft_sampling(sampling: Sampling, draft_temperature: float | None) -> Sampl
 
 
 def require_read_lengths(policy_names: tuple[str, ...], gamma: object, max_gamma: object) -> None:
-    """Refuses gamma without the policy fixed, and max_gamma without another policy."""
+    """Refuses gamma unless a policy is `fixed`, and max_gamma if all policies are `fixed`."""
     if gamma is not None and FIXED not in policy_names:
         raise ValueError(f"gamma is read only by the policy fixed, got {', '.join(policy_names)}")
     if max_gamma is not None and set(policy_names) == {FIXED}:
