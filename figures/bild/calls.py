@@ -123,7 +123,7 @@ def implied_c(speed_up: float) -> float:
 
 
 def draw_costs(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Draws Figure 8 of the BiLD paper: our bar and the paper's bar for each quantity."""
+    """Draws Figure 8 of the BiLD paper: a bar of our cost model and of the paper per quantity."""
     (fallback, rollback), printed = fitted(), data["published"][-1]
     figure, (axes,) = caption.canvas(
         fallback=fallback, rollback=rollback, printed=printed, implied=implied_c(printed)

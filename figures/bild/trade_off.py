@@ -146,7 +146,7 @@ def _points(sweeps: Sequence[MeasuredSweep], *decoders: str) -> Numbers:
 def _panels(
     sweeps: Sequence[MeasuredSweep], caption: drawing.Caption
 ) -> tuple[drawing.Figure, list[tuple[drawing.Axes, MeasuredSweep]]]:
-    """Returns a figure with a panel for each sweep, in which the large model is drawn."""
+    """Returns a figure with a panel per sweep; each panel has named axes and the large model."""
     size = (3.9 * len(sweeps) + 1.6, 4.6)
     figure, axes = caption.canvas((1, len(sweeps)), size, ours=SOURCE)
     prepared = list(zip(axes, sweeps, strict=True))

@@ -89,7 +89,7 @@ def compute_verification() -> Numbers:
 
 
 def draw_verification(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Draws the best γ (left) and its speed-up (right) against α, a line per slope."""
+    """Draws the best γ (left) and its speed-up (right) against α, a line per verification slope."""
     figure, (left, right) = caption.canvas(c=C)
     alphas = data.distinct("alpha")
     by_slope = [data.where(verification_slope=slope) for slope in SLOPES]

@@ -107,7 +107,7 @@ def gain(data: Numbers, draft: str, name: str) -> NDArray[np.float64]:
 
 
 def draw_ranks(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Draws gains against the batch size, a panel per draft, a line per comparison."""
+    """Draws the gain of verification by rank against the batch size, a panel per draft."""
     most = max(gain(data, draft, "rank, over K by batch").max() for draft in DRAFTS)
     figure, panels = caption.canvas(most=most)
     every, batches = [data[name] for name in data.names[1:]], data["batch"]
@@ -127,7 +127,8 @@ def draw_ranks(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 def compute_public() -> Numbers:
     """Returns public measurements of speed-ups with a known accepted length, and two predictions.
 
-    before: by the roofline; predicted: with a prior that is fitted to other sources' measurements.
+    before: predicted by the roofline.
+    predicted: by the roofline, corrected by a fit to other sources' measurements.
     """
     found = vars(results("published_speculation"))
     names = "draft measured before predicted"

@@ -38,9 +38,9 @@ class TrafficCurve(Numbers):
 
 
 def default_pair() -> Pair:
-    """Returns the servers of the figure: an 8B model on an H100, with a 1B draft and without.
+    """Returns servers of an 8B model on an H100, with a 1B draft (γ = 4) and without a draft.
 
-    γ is 4. Costs are fitted to public measurements.
+    Their costs are fitted to public measurements.
     """
     load, gammas = default_load(), np.arange(1, GAMMA + 1)
     deployment = load.deployment

@@ -32,7 +32,7 @@ class BildCalls:
 
     @property
     def large_calls(self) -> float:
-        """Number of passes of the large model (over `tokens`: the paper's fallback percentage)."""
+        """Number of passes of the large model; per token: the paper's fallback percentage."""
         return float(self.draft_lengths.sum())
 
     @property

@@ -177,6 +177,7 @@ def unread_ending(
 ) -> tuple[int, ...]:
     """Returns a draft's ids if they end the text, so that no large call is needed; else ().
 
+    drafter_name: for messages.
     emitted: number of ids that the text has after its prompt.
     """
     drafted: list[int] = draft.tokens.tolist()

@@ -18,7 +18,8 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
     decoder: "large" or "small" (one model without the other), "bild", "window" (BiLD without its
       fallback), "strict" or "lenient" (speculative decoding).
     quality: each metric's value, by name.
-    fallback, rollback: BiLD's thresholds; rollback is None if infinite.
+    fallback, rollback: thresholds of BiLD: the certainty below which the small model stops
+      drafting, and the distance above which the large model rejects a token (None: infinite).
     most: largest number of tokens drafted in a row; γ of strict and lenient decoders.
     predicted: speed-up of BiLD at temperature 0, from each model's own texts and measured costs.
     predicted_seconds: predicted seconds per token.

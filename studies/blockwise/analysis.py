@@ -136,10 +136,10 @@ def analyse(
 ) -> Analysis:
     """Returns all analyses of Kim et al. 2024, with jackknife intervals over texts.
 
-    tuning: texts on which the rescorers' weights are chosen.
+    tuning: texts on which the rescorers' weights are chosen; texts: those that are analysed.
     ngrams: n-gram rescorers by name, for example "4-gram".
     neural: a small model that rescores, or None.
-    k: number of tokens per head in a lattice.
+    k: number of tokens per head in a lattice, at least 1.
     step: called after each part of the analysis, to show progress.
     """
     ahead = [text.ahead() for text in texts]

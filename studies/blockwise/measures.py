@@ -24,7 +24,7 @@ def accepted(drafts: Drafts, ahead: NDArray[np.int64]) -> Counts:
 
 
 def oracle(arcs: NDArray[np.int64], ahead: NDArray[np.int64], k: int) -> Counts:
-    """Returns each block's accepted length if the best path were drafted (Kim et al. 2024, 6.3).
+    """Returns the accepted length of each block if its best path were known (Kim et al. 2024, 6.3).
 
     arcs: lattices' tokens, shape (blocks, steps, arcs), likeliest first; a path uses the first k.
     ahead: the text's tokens after each block's start, shape (blocks, steps).

@@ -14,7 +14,7 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class Way(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Block efficiency of one drafting method.
+    """Block efficiency of one drafting method: emitted tokens per target call, with its interval.
 
     k: tokens per head in the lattice (oracles only).
     p: drafts per target call (parallel methods only).

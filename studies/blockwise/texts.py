@@ -103,6 +103,8 @@ def path_drafts(
 ) -> list[Drafts]:
     """Returns the p best paths of each block's lattice for each weight, shape (blocks, p, steps).
 
+    A path has one of the k likeliest tokens of each head.
+
     automaton: an n-gram model; None: only the heads' scores count.
     weights: factors of the n-gram model's log-probabilities.
     count: p, at most the number of paths in a lattice.
