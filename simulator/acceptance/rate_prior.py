@@ -65,7 +65,10 @@ def workload_spread() -> float:
 
 
 def most_gamma(kind: str | None, observed: int) -> int:
-    """Returns the largest γ that may be advised if drafts were observed up to γ `observed`."""
+    """Returns the largest γ that may be advised if drafts were observed up to γ `observed`.
+
+    It is `observed` + 2, or 2 · `observed` if that is larger and the draft is a model or n-grams.
+    """
     return max(observed + 2, 2 * observed if kind in _STEADY else 0)
 
 

@@ -69,7 +69,7 @@ _TAIL = 1e-12
 class Forecast:
     """Joint normal distribution of n logarithms, each conditioned on its bounds.
 
-    mean, covariance: shapes (n,) and (n, n), from uncertain parameters, without the bounds.
+    mean, covariance: shapes (n,) and (n, n), if there were no bounds.
     error: standard deviation of the model's own error, shared by all quantities.
     lowest, highest: physical bounds of the logarithms, shape (n,); infinite if there are none.
     """
@@ -103,7 +103,10 @@ class Forecast:
         return self.quantile(low), self.quantile(0.5), self.quantile(high)
 
     def exceeds(self, level: float) -> Floats:
-        """Returns each quantity's probability of being above a level; 1: a speed-up is a gain."""
+        """Returns each quantity's probability of being above a level (not a logarithm), shape (n,).
+
+        level: above 0; 1 gives the probability that a speed-up is a gain.
+        """
         below, above = self._bounds()
         at = self._share(np.log(level))
         return np.asarray(np.clip((above - at) / np.maximum(above - below, _TAIL), 0.0, 1.0))

@@ -96,13 +96,13 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class LatencyTargets:
-    """Largest time to the first token, and mean time between tokens; None: no target."""
+    """Largest seconds to the first token, and on average between tokens; None: no target."""
 
     first_seconds: float | None = None
     token_seconds: float | None = None
 
     def met(self, first_seconds: Floats, token_seconds: Floats) -> NDArray[np.bool_]:
-        """Returns whether times meet the targets; a NaN (output of one token) meets them."""
+        """Returns whether times meet the targets; a single token has no time between tokens."""
         first = np.inf if self.first_seconds is None else self.first_seconds
         token = np.inf if self.token_seconds is None else self.token_seconds
         return np.asarray((first_seconds <= first) & ~(token_seconds > token))

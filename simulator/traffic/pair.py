@@ -89,8 +89,9 @@ class Pair:
     ) -> list[Advice]:
         """Returns the advice of `simulator.choice.advice.advise` for each of several loads.
 
-        slots: sequences decoded together under each load, which select measured gains.
-        gains, drawn: log speed-ups, shape (γ, loads), and by draw, shape (γ, draws, loads).
+        slots: sequences decoded together under each load, to select measured gains, shape (loads,).
+        gains: logarithms of speed-ups, shape (γ, loads).
+        drawn: logarithms of speed-ups by draw, shape (γ, draws, loads); None if they are exact.
         """
         laws = [Forecast.exact(each) for each in gains.T]
         if drawn is not None:

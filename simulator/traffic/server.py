@@ -53,7 +53,7 @@ class Prompts:
         return apart if self.chunk is None else np.maximum(apart - self.apart(1), 0.0)
 
     def max_rate(self, tokens: float, step: float) -> Floats:
-        """Returns the most prompts of `tokens` tokens that can be read per second.
+        """Returns how many prompts of `tokens` tokens can be read per second.
 
         step: least seconds of a step that only decodes.
         """

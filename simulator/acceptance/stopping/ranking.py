@@ -57,9 +57,10 @@ def walked(survival: Floats, seconds: Floats) -> NDArray[np.int64]:
 
 
 def best_budget(survival: Floats, seconds: Floats) -> NDArray[np.int64]:
-    """Returns the number of verified tokens with the most expected tokens per second; see `walked`.
+    """Returns the number of verified tokens that gives the most expected tokens per second.
 
-    It is lossless only as the budget of the next step.
+    Arguments as in `walked`. The output is lossless if the next step uses this budget; a step that
+    used its own would change the output.
     """
     return np.asarray(_rates(survival, seconds).argmax(axis=-1))
 
@@ -95,8 +96,8 @@ class PlayedBatch(NamedTuple):
 
     seconds_per_token: time per emitted token of one sequence.
     error: standard error of log(seconds_per_token).
-    verified_per_call, tokens_per_call: drafted tokens verified per step and sequence, and tokens
-      emitted.
+    verified_per_call: drafted tokens that one step verifies, per sequence.
+    tokens_per_call: tokens that one step emits, per sequence.
     """
 
     seconds_per_token: float
@@ -175,7 +176,7 @@ class RankedTexts:
 
 
 def _played(found: Floats, sizes: NDArray[np.int64]) -> PlayedBatch:
-    """Returns the speed from sums over sequences, weighting each text by its number of tokens.
+    """Returns the speed of a batch; each text counts by its number of tokens.
 
     found: sums of time, emitted tokens, verified tokens and steps, shape (steps, 4, texts).
     """

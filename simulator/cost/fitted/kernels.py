@@ -71,7 +71,8 @@ class KernelTables(ABC):
 class KernelMachine(DeployedMachine):
     """A deployment whose passes are priced from kernels measured on its GPU with its server.
 
-    Refuses several GPUs over PCIe, where kernels were less accurate than the roofline.
+    Refuses several GPUs over PCIe, where kernels were less accurate than the roofline
+    (`docs/roofline.md`).
     """
 
     tables: KernelTables
@@ -85,11 +86,8 @@ class KernelMachine(DeployedMachine):
         rows = load.batch * width
         once = self._products(draft.once, draft.step, rows=load.batch, tp=tp)
         turn = self._products(draft.in_turn, draft.step, rows=load.batch, tp=tp)
-        one = (
-            self._products(draft.step.multiplied, draft.step, rows=rows, tp=tp)
-            + self._experts(draft.step, rows=rows, tp=tp)
-            + self._cached(draft.step, load, load.batch, tp=tp)
-        )
+        one = self._products(draft.step.multiplied, draft.step, rows=rows, tp=tp)
+        one += self._cached(draft.step, load, load.batch, tp=tp)
         return passes * one + once + gamma * turn
 
     def all_reduce(self, tokens: int, hidden: int, tp: int) -> float:
@@ -97,23 +95,21 @@ class KernelMachine(DeployedMachine):
 
     def prompt_work(self, tokens: float) -> Work:
         shape, tp = self.deployment.target, self.deployment.conditions.tp
-        seconds = (
-            self._products(shape.multiplied, shape, rows=CHUNK, tp=tp)
-            + self._experts(shape, rows=CHUNK, tp=tp)
-            + self.all_reduces(shape, CHUNK, tp)
-        )
+        seconds = self._products(shape.multiplied, shape, rows=CHUNK, tp=tp)
+        seconds += self.all_reduces(shape, CHUNK, tp)
         return work(prompt=tokens * seconds / CHUNK)
 
     def target_work(self, load: LoadPoint, new_tokens: int) -> Work:
         shape, tp = self.deployment.target, self.deployment.conditions.tp
         rows = load.batch * new_tokens
+        routed, others = shape.only("experts"), shape.without("embedding", "experts")
         # Tokens of one sequence share experts, which tables of independent tokens do not know.
-        first = self._experts(shape, rows=load.batch, tp=tp)
-        further = self._experts(shape, rows=rows, tp=tp) - first
+        first = self._products(routed, shape, rows=load.batch, tp=tp)
+        further = self._products(routed, shape, rows=rows, tp=tp) - first
         once = self._cached(shape, load, load.batch, tp=tp)
         again = self._cached(shape, load, rows, tp=tp) - once
         return work(
-            roof=self._products(shape.multiplied, shape, rows=rows, tp=tp) + first,
+            roof=self._products(others, shape, rows=rows, tp=tp) + first,
             layer=shape.layers,
             experts=max(further, 0.0),
             sequence=rows,
@@ -125,23 +121,19 @@ class KernelMachine(DeployedMachine):
     def _products(
         self, weights: tuple[Weights, ...], shape: ModelShape, *, rows: int, tp: int
     ) -> float:
-        """Returns the seconds of all products with weights, except the routed experts."""
+        """Returns the seconds of all products with these weights."""
         seconds = 0.0
-        for each in (each for each in weights if not each.experts):
+        for each in weights:
             stored = each.stored_bytes / each.values if each.values else 0.0
+            if each.experts:
+                layers, inner = _expert_layers(each, shape)
+                sizes = {"hidden": shape.hidden, "inner": inner, "count": each.experts}
+                sizes |= {"rows": rows, "active": each.active, "gpus": tp}
+                seconds += layers * self.tables.experts(**sizes, stored=stored)
+                continue
             for outputs, inputs, count in _matrices(each, shape, tp):
                 sizes = {"rows": rows, "outputs": outputs, "inputs": inputs}
                 seconds += count * self.tables.product(**sizes, stored=stored)
-        return seconds
-
-    def _experts(self, shape: ModelShape, *, rows: int, tp: int) -> float:
-        seconds = 0.0
-        for each in shape.only("experts"):
-            layers, inner = _expert_layers(each, shape)
-            sizes = {"hidden": shape.hidden, "inner": inner}
-            sizes |= {"count": each.experts, "active": each.active, "gpus": tp}
-            stored = each.stored_bytes / each.values
-            seconds += layers * self.tables.experts(rows=rows, stored=stored, **sizes)
         return seconds
 
     def _cached(self, shape: ModelShape, load: LoadPoint, batch: int, *, tp: int) -> float:

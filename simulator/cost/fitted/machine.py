@@ -103,13 +103,13 @@ class Machine(ABC):
 
     @abstractmethod
     def block_pass(self, load: LoadPoint, new_tokens: int) -> Work:
-        """Returns the work of one verification of `new_tokens` tokens of every sequence."""
+        """Returns the work of verifying `new_tokens` tokens of every sequence once."""
 
     def checking_work(self, load: LoadPoint, new_tokens: int) -> Work:
         """Returns the work of a block without drafting: verification, and the server's overhead.
 
-        A target that reads a accepted tokens again after a rejection, of probability P(a), takes
-        Σ_a P(a) · (a pass over a + 1 tokens, without the overhead) more.
+        If the target reads accepted tokens again after a rejection (`rejected`), each rejection
+        after n accepted tokens adds a pass over n + 1 tokens, without the overhead.
         """
         block = self.block_pass(load, new_tokens)
         if self.rejected is None:

@@ -90,9 +90,10 @@ class Run:
 
 
 def pooled(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Returns one run for each load and γ: the geometric mean of its n runs.
+    """Returns one run for each load and γ: the geometric mean of the n runs there.
 
-    Its error is a single run's error, or the standard deviation of the runs if larger, over √n.
+    The error of the mean is one run's error divided by √n. If the runs differ by more than their
+    errors, their standard deviation replaces one run's error.
     """
     settings = defaultdict(list)
     for run in runs:

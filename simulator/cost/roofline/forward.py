@@ -208,6 +208,6 @@ def require_division(shape: ModelShape, tp: int) -> None:
 def cache_share(cache: CacheLayers, tp: int) -> float:
     """Returns the share of a layer's cache that each GPU stores and reads.
 
-    GPUs divide the key-value heads; if they are more than the heads, several store one head.
+    GPUs divide the key-value heads. If there are more GPUs than heads, several GPUs store one head.
     """
     return -(-cache.shards // tp) / cache.shards

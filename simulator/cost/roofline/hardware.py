@@ -58,7 +58,10 @@ class Hardware:
 
 
 def own_hardware(*, flops: float, bandwidth: float, memory_bytes: float) -> Hardware:
-    """Returns an accelerator that the catalogue lacks; flops: dense 16-bit operations/s."""
+    """Returns an accelerator that the catalogue lacks, with one rate for every 16-bit format.
+
+    flops: dense 16-bit operations per second; bandwidth in bytes per second.
+    """
     for name, value in (("flops", flops), ("bandwidth", bandwidth), ("memory", memory_bytes)):
         if float(non_negative(f"gpu {name}", value)) == 0:
             raise ValueError(f"gpu {name} must be above 0, got 0")
