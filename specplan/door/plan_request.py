@@ -84,6 +84,10 @@ def requested(
             return tuple(found)
         return tuple(sized(each, choice, runs, served=served) for each in found)
 
+    def finer(rows: Sequence[Plan]) -> tuple[Pricing, ...]:
+        between = middles(rows, many)
+        return price(between) if between else ()
+
     many = getattr(costs, "batch", None) or ()
     cells = len(many) * len(getattr(costs, "context", None) or (0,))
     dense = len(many) <= DENSE or cells > MOST_ROWS
@@ -103,7 +107,7 @@ def requested(
         near=choice.near / 100,
         doubt=origin.doubt if from_profile else None,
         reads_again=choice.reads_again,
-        finer=None if dense else lambda rows: price(middles(rows, many)),
+        finer=None if dense else finer,
     )
     copies = COPIES.get(choice.draft_kind or "")
     return request, replace(
