@@ -179,8 +179,7 @@ class LookupThenNgram:
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
         draft = self.lookup.propose(text, limit, policy, generator)
-        found = len(draft.tokens) > 0
-        return draft if found else self.ngram.propose(text, limit, policy, generator)
+        return draft if len(draft.tokens) else self.ngram.propose(text, limit, policy, generator)
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
         copy, *_ = self.lookup.score(stretch, options)

@@ -29,7 +29,8 @@ class Nodes:
     """The occurrences of repeated contexts, in arrays of shape (M,) for M occurrences.
 
     A context is a sequence of 1 to `depth` - 1 tokens; contexts that occur only once are left out.
-    An index is a position in these arrays, a place is a position in the texts.
+    An index is a position in these arrays, a place is a position in the texts. A node of the suffix
+    tree is represented by the index of its context's last occurrence so far.
 
     depth: depth of the suffix tree.
     places: place of each occurrence's last token; grouped by context, ascending in each group.
