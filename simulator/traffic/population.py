@@ -45,18 +45,6 @@ class Population:
         """Requests per second with all slots taken, shape (draws,)."""
         return np.asarray(1 / self.share[..., -1])
 
-    @property
-    def mean_step(self) -> Floats:
-        """Mean seconds of a step, prompts included."""
-        return self.base + self.prompts * self.reading
-
-    @property
-    def met(self) -> Floats:
-        """Seconds that other requests' prompts add to a mean step."""
-        added = self.prompts * self.reading
-        last = added[..., -2:-1] if added.shape[-1] > 1 else np.zeros_like(added)
-        return np.concatenate([added[..., :-1], last], axis=-1)
-
 
 def population(server: Server, demand: Demand, gamma: int) -> Population:
     """Returns the mean times with 1 to `max_batch` requests in the server; gamma: see `steady`."""

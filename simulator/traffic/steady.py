@@ -111,8 +111,12 @@ class _Law:
         weights[..., -1] /= 1 - rate * found.share[..., -1:]
         # An arrival raises the number by one.
         raised = np.concatenate([found.step[..., 1:], found.step[..., -1:]], axis=-1)
-        steps = 1 / found.mean_step
-        columns = [np.ones_like(steps), present + 0 * steps, raised, found.met]
+        prompts = found.prompts * found.reading
+        steps = 1 / (found.base + prompts)
+        # Other requests' prompts: with all slots taken, as many as with one request less.
+        last = prompts[..., -2:-1] if prompts.shape[-1] > 1 else np.zeros_like(prompts)
+        met = np.concatenate([prompts[..., :-1], last], axis=-1)
+        columns = [np.ones_like(steps), present + 0 * steps, raised, met]
         columns += [found.base, found.reading, steps]
         means = np.moveaxis(weights @ np.stack(columns, axis=-1), -1, 0)
         busy, number, step, added, base, reading, steps = means

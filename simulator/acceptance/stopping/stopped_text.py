@@ -160,37 +160,35 @@ class StoppedBlocks(NamedTuple):
         return float(drafting + self.verified @ cost.checking_seconds(counts))
 
 
+@dataclass(frozen=True, slots=True)
 class StoppedText:
-    """A recorded text that can be decoded with drafts that a stopping rule ends."""
+    """A recorded text of N positions that can be decoded with drafts that a stopping rule ends.
 
-    def __init__(
-        self,
-        replay: Replay,
-        *,
-        along: NDArray[np.floating],
-        starts: NDArray[np.int64],
-        own: NDArray[np.floating],
-        drawn: bool,
-    ) -> None:
-        """Stores a text of N positions.
+    along: confidences in [0, 1] along the text, shape (N,) or (N, K) like the text's acceptance.
+    starts: positions from which a path of the draft was recorded, ascending, shape (M,).
+    own: confidences in [0, 1] along the recorded paths, shape (M, L).
+    drawn: whether the draft's tokens were drawn, so that other paths were possible.
+    """
 
-        along: confidences in [0, 1] along the text, shape (N,) or (N, K) like its acceptance.
-        starts: positions from which a path of the draft was recorded, ascending, shape (M,).
-        own: confidences in [0, 1] along the recorded paths, shape (M, L).
-        drawn: whether the draft's tokens were drawn, so that other paths were possible.
-        """
-        for name, values in (("along the text", along), ("along own paths", own)):
+    replay: Replay
+    along: NDArray[np.floating]
+    starts: NDArray[np.int64]
+    own: NDArray[np.floating]
+    drawn: bool
+
+    def __post_init__(self) -> None:
+        for name, values in (("along the text", self.along), ("along own paths", self.own)):
             outside = values[~((values >= 0) & (values <= 1))]
             if len(outside):
                 raise ValueError(f"confidences {name} must lie in [0, 1], got {outside[0]:g}")
-        inside = starts < len(along)
-        self._starts, self._own = starts[inside], own[inside]
-        self._replay, self._along, self._drawn = replay, along, drawn
+        inside = self.starts < len(self.along)
+        object.__setattr__(self, "own", self.own[inside])
+        object.__setattr__(self, "starts", self.starts[inside])
 
     @property
     def longest(self) -> int:
         """The longest recorded draft."""
-        return int(self._own.shape[1])
+        return int(self.own.shape[1])
 
     def blocks(self, gamma: int, rule: StoppingRule, threshold: float) -> StoppedBlocks:
         """Returns the expected blocks of the text; gamma: most tokens per draft, 0 to `longest`."""
@@ -199,16 +197,16 @@ class StoppedText:
                 f"gamma must be at most the {self.longest} tokens recorded, got {gamma}"
             )
         on_text, _ = rule.lengths(self._windows(self.longest), threshold)
-        whole = self._replay.lengths(gamma)
-        begins = self._replay.starts(np.minimum(on_text, gamma))
+        whole = self.replay.lengths(gamma)
+        begins = self.replay.starts(np.minimum(on_text, gamma))
         if threshold == 0:  # lengths are known at every start
             fixed = np.bincount(whole, begins, minlength=gamma + 1).astype(np.float64)
             return StoppedBlocks(fixed, fixed, 0.0)
-        known = begins[self._starts]
+        known = begins[self.starts]
         if known.sum() == 0:  # no block that is known begins there: take all paths alike
-            known = np.ones(len(self._starts))
-        room, calls = whole[self._starts], float(begins.sum())
-        lengths = [np.minimum(each, room) for each in rule.lengths(self._own, threshold)]
+            known = np.ones(len(self.starts))
+        room, calls = whole[self.starts], float(begins.sum())
+        lengths = [np.minimum(each, room) for each in rule.lengths(self.own, threshold)]
         verified, paid = (
             np.bincount(each, known, minlength=gamma + 1) * (calls / known.sum())
             for each in lengths
@@ -217,14 +215,14 @@ class StoppedText:
 
     def _windows(self, length: int) -> NDArray[np.floating]:
         """Returns the next `length` confidences along the text at each position, (N, length)."""
-        if self._along.ndim == 2:
-            return self._along[:, :length]
-        padded = np.concatenate([self._along, np.ones(length - 1, dtype=self._along.dtype)])
+        if self.along.ndim == 2:
+            return self.along[:, :length]
+        padded = np.concatenate([self.along, np.ones(length - 1, dtype=self.along.dtype)])
         return sliding_window_view(padded, length)
 
     def _error(self, lengths: NDArray[np.int64], known: Floats, calls: float) -> float:
         """Returns the standard error of the total length of drafts, from the recorded starts."""
-        missing = 1.0 if self._drawn else 1 - len(lengths) / len(self._along)
+        missing = 1.0 if self.drawn else 1 - len(lengths) / len(self.along)
         mean = float(known @ lengths) / known.sum()
         spread = float(np.sqrt((known**2 * (lengths - mean) ** 2).sum()))
         return float(calls * spread / known.sum() * np.sqrt(missing))

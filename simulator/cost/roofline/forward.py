@@ -58,6 +58,9 @@ class Conditions:
         non_negative("layer_overhead_seconds", self.layer_overhead_seconds)
 
 
+PEAK = Conditions()
+
+
 def forward_flops(
     shape: ModelShape, *, new_tokens: ArrayLike, context: ArrayLike, batch: ArrayLike
 ) -> Floats:
@@ -80,18 +83,17 @@ def forward_seconds(
     new_tokens: ArrayLike,
     context: ArrayLike,
     batch: ArrayLike,
-    conditions: Conditions | None = None,
+    conditions: Conditions = PEAK,
 ) -> Floats:
     """Returns the least time of one forward pass on this hardware.
 
         Σ max(flops/peak, bytes/bandwidth)/efficiency over the kinds of weights and of caches
         + layers · (overhead + two all-reduces)                        (Williams et al. 2009)
 
-    conditions: GPUs and efficiencies; None: one GPU at its peak rate and bandwidth.
+    conditions: GPUs and efficiencies; the default is one GPU at its peak rate and bandwidth.
     """
     sizes = _sizes(new_tokens, context, batch)
-    given = Conditions() if conditions is None else conditions
-    require_division(shape, given.tp)
+    require_division(shape, conditions.tp)
     tokens = sizes[2] * sizes[0]
     seconds = np.zeros(np.broadcast_shapes(*(each.shape for each in sizes)))
     for weights in shape.multiplied:
@@ -99,17 +101,17 @@ def forward_seconds(
         experts, traffic = weights.experts, np.asarray(weights.stored_bytes / hardware.bandwidth)
         if experts:
             sizes_read = {"experts": experts, "active": weights.active}
-            read = distinct_experts(tokens, reuse=given.expert_reuse, **sizes_read)
+            read = distinct_experts(tokens, reuse=conditions.expert_reuse, **sizes_read)
             traffic = traffic * read / experts
-        seconds = seconds + np.maximum(arithmetic, traffic) / given.tp
+        seconds = seconds + np.maximum(arithmetic, traffic) / conditions.tp
     peak = hardware.flops(shape.activations)
     for cache in shape.caches:
-        arithmetic = _attention_flops(cache, *sizes) / peak / given.tp
+        arithmetic = _attention_flops(cache, *sizes) / peak / conditions.tp
         traffic = _cache_bytes(cache, *sizes) / hardware.bandwidth
-        seconds = seconds + np.maximum(arithmetic, traffic * cache_share(cache, given.tp))
-    seconds = seconds / given.efficiency + shape.layers * given.layer_overhead_seconds
-    if given.tp > 1:
-        agreeing = all_reduce_seconds(hardware, values=tokens * shape.hidden, gpus=given.tp)
+        seconds = seconds + np.maximum(arithmetic, traffic * cache_share(cache, conditions.tp))
+    seconds = seconds / conditions.efficiency + shape.layers * conditions.layer_overhead_seconds
+    if conditions.tp > 1:
+        agreeing = all_reduce_seconds(hardware, values=tokens * shape.hidden, gpus=conditions.tp)
         seconds = seconds + shape.layers * 2 * agreeing
     return np.asarray(seconds)[()]
 
