@@ -95,6 +95,7 @@ def test_help_lists_the_names_of_every_kind() -> None:
         ("lookup:vllm:3-2", "needs lengths of a match in 1..64, the smaller first, got"),
         ("lookup:vllm:0-2", "needs lengths of a match in 1..64"),
         ("lookup:vllm:5", "needs lengths of a match in 1..64"),
+        ("lookup:vllm+ngram", "needs lengths of a match in 1..64"),
         ("lookup:x", "lookup:N needs a positive integer N, got 'lookup:x'"),
         ("lookup:400", "lookup:N needs an N of at most 64, got 'lookup:400'"),
         ("ngram:", "ngram: needs a value"),

@@ -1,4 +1,4 @@
-"""From options to models, drafters and prompts."""
+"""From options to models, drafters, prompts and policies."""
 
 import shutil
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from transformers import GenerationConfig
 import estimator.prompts.prompts
 from estimator.draft_names.kind import parse_drafter
 from estimator.loading.folders import file_stamps, model_files
-from estimator.loading.pairs import draft_names, load
+from estimator.loading.pairs import draft_names, load, parse_policies
 from estimator.progress import Notice
 from estimator.rule_names import acceptance_rule
 from estimator.settings import (
@@ -26,6 +26,7 @@ from estimator.settings import (
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.models.architectures import CausalModel, EncoderDecoderModel
+from reference.policies import Confidence, Fixed, Heuristic
 from reference.rules import BlockVerification, Lenient
 
 SAMPLING = Sampling()
@@ -180,3 +181,41 @@ def test_stamps_change_with_the_files_of_any_part(tmp_path: Path) -> None:
 
 def test_a_hub_name_stands_for_itself() -> None:
     assert file_stamps("some/model") == ["some/model"]
+
+
+def test_fixed_stands_for_every_gamma_and_adaptive_for_none_yet() -> None:
+    assert parse_policies(
+        ["fixed", "confidence:0.4", "heuristic", "adaptive"], gammas=[2, 4, 2], max_gamma=16
+    ) == {
+        "gamma 2": Fixed(2),
+        "gamma 4": Fixed(4),
+        "confidence:0.4": Confidence(threshold=0.4, most=16),
+        "heuristic": Heuristic(start=5, most=16),
+        "adaptive": None,
+    }
+
+
+def test_the_heuristic_starts_no_higher_than_it_may_go() -> None:
+    assert parse_policies(["heuristic"], gammas=[], max_gamma=3)["heuristic"] == Heuristic(
+        start=3, most=3
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "clever",
+            "policy must be fixed, heuristic, confidence:P, product:P or adaptive, got 'clever'",
+        ),
+        ("heuristic:3", "policy must be"),
+        ("confidence", r"needs a threshold P in \[0, 1\], got 'confidence'"),
+        ("confidence:x", r"needs a threshold P in \[0, 1\], got 'confidence:x'"),
+        ("confidence:1.5", r"needs a threshold P in \[0, 1\]"),
+        ("confidence:nan", r"needs a threshold P in \[0, 1\]"),
+        ("product:-0.1", r"policy product:P needs a threshold P in \[0, 1\], got 'product:-0.1'"),
+    ],
+)
+def test_unusable_policies_are_refused(name: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_policies([name], gammas=[4], max_gamma=16)
