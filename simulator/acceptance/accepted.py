@@ -100,7 +100,7 @@ class Accepted:
 
     @property
     def weight(self) -> float:
-        """Number of blocks, which weights averages over counts; USUAL_DRAFTS if not known."""
+        """Weight in averages over counts: the number of blocks, or USUAL_DRAFTS if not known."""
         return USUAL_DRAFTS if self.drafts is None else max(self.drafts, 1.0)
 
     @property

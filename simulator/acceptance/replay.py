@@ -108,7 +108,7 @@ class Replay:
 
 
 def _bands(rates: Floats, lengths: NDArray[np.int64]) -> Floats:
-    """Returns I - P in LAPACK's transposed band storage; its unit diagonal is stored as 0, last."""
+    """Returns I - P, with the chain's transition matrix P, in LAPACK's transposed band storage."""
     positions = len(rates)
     # No block reads beyond the text: the token after its draft is the target's own.
     lengths = np.minimum(lengths, np.arange(positions - 1, -1, -1))

@@ -127,7 +127,9 @@ class Ratio(Cost):
 
 @dataclass(frozen=True, slots=True)
 class ChangedCost(Cost):
-    """Another cost whose blocks are drafted, or checked, in other times, in the unit of `inner`.
+    """A cost that replaces another cost's time of drafting, or adds to its time of checking.
+
+    Times are in the unit of `inner`, the other cost.
 
     drafting: time of drafting γ tokens, γ at least 1; None: the time of `inner`.
     again: further time of checking γ drafted tokens, γ at least 1; None: no further time.
@@ -169,6 +171,6 @@ def _of_drafts(gamma: ArrayLike, seconds: Callable[[int], float]) -> Floats:
 
 
 def by_gamma(gamma: ArrayLike, seconds: Callable[[int], float]) -> Floats:
-    """Returns seconds(γ) of each γ, shape (...)."""
+    """Returns the function's value at each γ, in the shape of `gamma`."""
     lengths = integers("gamma", gamma).astype(object)  # Python's own integers
     return np.asarray(np.vectorize(seconds, otypes=[np.float64])(lengths))[()]

@@ -43,7 +43,7 @@ class TrafficRequest:
 
     @property
     def drawn(self) -> Pair | None:
-        """The pair with an axis of random draws of its times; None if nothing is uncertain."""
+        """The servers with random draws of their times as first axis; None if all is certain."""
         if self.doubt is None:
             return None
         drafting, baseline = map(self.doubt.of, (self.pair.drafting, self.pair.baseline))
@@ -112,7 +112,7 @@ class Traffic:
 
     @property
     def undecided(self) -> bool:
-        """Whether a measurement must decide, because the kind of draft is not calibrated."""
+        """Whether a measurement must decide: gains of this kind of draft are predicted badly."""
         return any(row.advice.undecided for row in self.rows if row.advice is not None)
 
 

@@ -60,6 +60,7 @@ class Blocks:
 
     @property
     def kinds(self) -> int:
+        """Number of kinds of requests."""
         return int(self.accepted.shape[-2])
 
     @property

@@ -96,7 +96,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class LatencyTargets:
-    """Largest seconds to the first token, and on average between tokens; None: no target."""
+    """Most seconds to the first token, and mean seconds between tokens; None: no target."""
 
     first_seconds: float | None = None
     token_seconds: float | None = None

@@ -143,6 +143,7 @@ class Pair:
 
     @property
     def max_rate_without(self) -> Floats:
+        """Capacity without speculation in requests per second."""
         return max_rate(self.baseline, self.demand, 0)
 
     def break_even(self) -> Floats:

@@ -144,7 +144,7 @@ class Doubt:
     logits: Floats
 
     def of(self, server: Server) -> Server:
-        """Returns the server with a draws axis; prompt times get the factors of baseline steps."""
+        """Returns the server at each draw; prompt times change by the factors of baseline steps."""
         factors = self.seconds[..., : server.seconds.shape[-1]]
         logit, change = self.logits.T[:, :, None, None]
         return replace(

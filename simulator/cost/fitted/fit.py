@@ -49,7 +49,7 @@ class Evidence:
 
     @classmethod
     def of(cls, machine: Machine, runs: Sequence[Run]) -> Evidence:
-        """Returns runs as evidence; runs with drafts are compared with the mean without drafts."""
+        """Returns the evidence of runs; each run with drafts is compared with the mean without."""
         times = np.log([run.seconds_per_token for run in runs])
         errors = np.array([run.error for run in runs])
         drafted = np.array([run.gamma > 0 for run in runs])
@@ -125,7 +125,7 @@ def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
 
 @dataclass(frozen=True, slots=True)
 class ParametricCost(Cost):
-    """Times of blocks at the most probable parameters."""
+    """Times of a server's blocks under one load, at the most probable parameters."""
 
     posterior: Posterior
     load: LoadPoint

@@ -99,7 +99,7 @@ class Machine(ABC):
 
     @abstractmethod
     def drafting_work(self, load: LoadPoint, gamma: int, width: int = 1) -> Work:
-        """Returns the work of drafting γ tokens; width: tokens that a pass reads, 1 in a chain."""
+        """Returns the work of drafting γ tokens; width: tokens that one pass of the draft reads."""
 
     @abstractmethod
     def block_pass(self, load: LoadPoint, new_tokens: int) -> Work:

@@ -161,7 +161,7 @@ class DraftShape:
 
     @property
     def turn(self) -> ModelShape:
-        """The shape of a parallel draft's work per token after its pass: `in_turn`, no layers."""
+        """A parallel draft's work for each token after its pass, as a shape without layers."""
         return replace(self.step, layers=0, weights=self.in_turn, caches=())
 
 
