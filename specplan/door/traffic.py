@@ -107,9 +107,7 @@ def _demand(load: Arrivals, trace: Requests | None) -> Demand:
     missing = [name for name, value in needed.items() if value is None]
     if missing:
         raise click.UsageError(f"give {', '.join(missing)}, or --trace")
-    assert load.prompt_tokens is not None
-    assert load.output_tokens is not None
-    return Demand(load.prompt_tokens, load.output_tokens)
+    return Demand(*(value or 0.0 for value in means.values()))
 
 
 def _burst(most: int, demand: Demand, trace: Requests | None) -> Requests:
@@ -133,9 +131,9 @@ def _arrivals(
 ) -> Callable[[float], Requests] | None:
     """Returns the function that makes arriving requests at a given rate; None: no simulation."""
     if not simulation.simulate:
-        for name, value in (("--requests", simulation.requests), ("--seed", simulation.seed)):
-            if value is not None:
-                raise click.UsageError(f"{name} needs --simulate")
+        for name in ("requests", "seed"):
+            if getattr(simulation, name) is not None:
+                raise click.UsageError(f"--{name} needs --simulate")
         return None
     if trace is not None:
         if simulation.requests is not None:

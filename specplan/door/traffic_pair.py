@@ -148,8 +148,7 @@ def _cache_tokens(priced: Sequence[Pricing]) -> float | None:
     first, last = priced[0].load, priced[-1].load
     if first is None or last is None or first is last or first.memory_gb is None:
         return None
-    assert first.needed_gb is not None
-    assert last.needed_gb is not None
-    of_one = (last.needed_gb - first.needed_gb) / (priced[-1].batch - priced[0].batch)
-    free = first.memory_gb - (first.needed_gb - priced[0].batch * of_one)
+    least, most = first.needed_gb or 0.0, last.needed_gb or 0.0
+    of_one = (most - least) / (priced[-1].batch - priced[0].batch)
+    free = first.memory_gb - (least - priced[0].batch * of_one)
     return max(0.0, free / of_one * first.context)

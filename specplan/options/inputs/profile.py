@@ -84,9 +84,8 @@ class MeasuredLoads(Loads, Profiled, CostKind, order=6, needs=("profile_path", "
     """The profile, the batch sizes and the context to use; see each option's help."""
 
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:
-        profile, batches = self.profile, self.batch
+        profile, batches = self.profile, self.batch or ()
         assert profile is not None
-        assert batches is not None
         measured = {(costs.context, costs.batch): costs for costs in profile.load}
         if not measured:
             raise ValueError(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -39,43 +40,32 @@ class Roofline(Deployed, Loads, Runs, CostKind, order=4, needs=NEEDS, instead=IN
     """Models, machine, loads, engine, runs and cost model; see each option's help."""
 
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:
-        batches = (1,) if self.batch is None else self.batch
-        contexts = (DEFAULT_CONTEXT,) if self.context is None else self.context
-        loads = list(product(contexts, batches))
-        if self.gpu is None or "," not in self.gpu:
-            return self._on_one(loads, max_gamma)
-        if len(loads) > 1 or self.runs:
+        loads = list(product(self.context or (DEFAULT_CONTEXT,), self.batch or (1,)))
+        gpus = [None] if self.gpu is None else self.gpu.split(",")
+        if len(gpus) > 1 and (len(loads) > 1 or self.runs):
             raise click.UsageError(
                 f"several GPUs need one --batch and one --context, and no --run, got {self.gpu}"
             )
-        each = [replace(self, gpu=name.strip()) for name in self.gpu.split(",")]
+        each = [replace(self, gpu=gpu) for gpu in gpus]
         return tuple(price for one in each for price in one._on_one(loads, max_gamma))
 
     def _on_one(self, loads: list[tuple[int, int]], max_gamma: int) -> tuple[Pricing, ...]:
-        """Returns the pricings on one kind of GPU, one for each context and batch size."""
+        """Returns the pricings on one kind of GPU, one for each context and batch size.
+
+        Unless the data sheet's roofline is stated, measurements of kernels and servers and the
+        user's runs correct them.
+        """
         from simulator.cost.fitted.machine import LoadPoint
 
         deployment = deployment_of(self)
         if len(loads) > MOST_CELLS:
             raise click.UsageError(f"a grid must have at most {MOST_CELLS} cells, got {len(loads)}")
-        priced = tuple(
-            _priced(deployment, self.dtype, LoadPoint(context, batch), max_gamma)
-            for context, batch in loads
-        )
-        if self.cost_model != DATA_SHEET:
-            return self._in_doubt(deployment, priced)
-        if self.runs is not None:
-            raise click.UsageError("--run cannot be combined with --cost-model roofline")
-        return priced
-
-    def _in_doubt(self, deployment: Deployment, priced: tuple[Pricing, ...]) -> tuple[Pricing, ...]:
-        """Returns the pricings, corrected by measurements of kernels and servers and by runs."""
-        from simulator.cost.fitted.machine import LoadPoint
-
-        loads = [each.load for each in priced if each.load is not None]
-        points = [
-            LoadPoint(load.context, each.batch) for load, each in zip(loads, priced, strict=True)
-        ]
+        points = [LoadPoint(context, batch) for context, batch in loads]
+        priced = tuple(_priced(deployment, self.dtype, point, max_gamma) for point in points)
+        if self.cost_model == DATA_SHEET:
+            if self.runs is not None:
+                raise click.UsageError("--run cannot be combined with --cost-model roofline")
+            return priced
         cost = best_cost(self, deployment, points, self.runs or ())
         runs = len(self.runs or ())
         known = "public measurements" + (f" and {runs} run{'s' * (runs > 1)}" if runs else "")
@@ -89,8 +79,8 @@ class Roofline(Deployed, Loads, Runs, CostKind, order=4, needs=NEEDS, instead=IN
         if cost.model == "kernels":  # which assume no time per layer
             changed["draft_overhead"] = None
         return tuple(
-            replace(each, load=replace(load, **changed)).in_doubt(cost.posterior, point)
-            for each, load, point in zip(priced, loads, points, strict=True)
+            replace(each, load=replace(each.load, **changed)).in_doubt(cost.posterior, point)  # type: ignore[type-var]
+            for each, point in zip(priced, points, strict=True)
         )
 
 
@@ -167,11 +157,9 @@ def deployment_of(options: Deployed) -> Deployment:
         Conditions,
     )
 
-    assert options.target_config is not None
-    assert options.draft_config is not None
     target, draft = read_pair(
-        options.target_config,
-        options.draft_config,
+        options.target_config or Path(),
+        options.draft_config or Path(),
         dtype=options.dtype,
         draft_dtype=options.draft_dtype,
         activations=options.activations,
@@ -202,11 +190,9 @@ def best_cost(
     """Returns the cost by the stated model, else by the best model that covers the deployment."""
     from estimator.costs.deployed_cost import deployed_cost
 
-    known = {}
-    if options.efficiency is not None:
-        known["roof"] = 1 / options.efficiency
-    if options.layer_overhead_us is not None:
-        known["layer"] = options.layer_overhead_us / 1e6
+    roof, layer = options.efficiency, options.layer_overhead_us
+    known = {} if roof is None else {"roof": 1 / roof}
+    known |= {} if layer is None else {"layer": layer / 1e6}
     return deployed_cost(
         deployment,
         loads,
@@ -223,11 +209,5 @@ def _hardware(options: Deployed) -> Hardware:
 
     if options.gpu is not None:
         return find_hardware(options.gpu.strip())
-    assert options.gpu_flops is not None
-    assert options.gpu_bandwidth is not None
-    assert options.gpu_memory is not None
-    return own_hardware(
-        flops=1e12 * options.gpu_flops,
-        bandwidth=1e9 * options.gpu_bandwidth,
-        memory_bytes=1e9 * options.gpu_memory,
-    )
+    own = (options.gpu_flops or 0, options.gpu_bandwidth or 0, options.gpu_memory or 0)
+    return own_hardware(flops=1e12 * own[0], bandwidth=1e9 * own[1], memory_bytes=1e9 * own[2])
