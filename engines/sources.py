@@ -34,10 +34,9 @@ def observe(
 ) -> Observation:
     """Returns the counts and times of all sources, summed.
 
-    Args:
-      sources: URLs and files ("-": stdin) of one kind of engine at one γ, at least one.
-      gamma: γ as the user states it; None: not stated.
-      timeout_seconds: time limit of a server's whole answer.
+    sources: URLs and files ("-": stdin) of one kind of engine at one γ, at least one.
+    gamma: γ as the user states it; None: not stated.
+    timeout_seconds: time limit of a server's whole answer.
     """
     return total(readings(sources, gamma=gamma, timeout_seconds=timeout_seconds))
 

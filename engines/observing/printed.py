@@ -105,9 +105,8 @@ class MetricsPage:
     ) -> Observation:
         """Returns the counts of drafts since the server's start, with the page's times.
 
-        Args:
-          gamma: drafted tokens per block as the user states it; 0: no drafts; None: not stated.
-          lists_all: whether the page lists all γ positions; if not, it lists only accepted ones.
+        gamma: drafted tokens per block as the user states it; 0: no drafts; None: not stated.
+        lists_all: whether the page lists all γ positions; if not, it lists only accepted ones.
         """
         plain = Observation(kind=kind, origin="metrics", timed=timed)
         if gamma == 0 and _DRAFTS not in self.sums:

@@ -62,6 +62,8 @@ class Search:
                         f"{how.output} must be a tuning of the same setting to go on with, got "
                         f"{name} {kept.setup.get(name)} there and {value} here: name another file"
                     )
+            if any(turn[0] != row.gamma for row in kept.rows for turn in row.turns):
+                raise ValueError(f"{how.output} must have the turns of a gamma in its own run")
             self.tuned = kept
 
     def run(self) -> Tuned:

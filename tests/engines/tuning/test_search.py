@@ -13,6 +13,7 @@ from engines.tuning.bench import Bench
 from engines.tuning.outlook import Outlook
 from engines.tuning.search import Search
 from engines.tuning.tuned import Advised, Tuned, TunedRun, read_tuned
+from estimator.writing import write_json
 from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.runs import Run
 
@@ -196,6 +197,17 @@ def test_a_search_refuses(
         searched(MadeEngine(), made_tuning(output=path))
     with pytest.raises(ValueError, match=message):
         searched(engine, made_tuning(output=path, **settings))
+
+
+def test_a_file_with_turns_of_a_gamma_in_the_run_of_another_is_not_gone_on_with(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "tuned.json"
+    found = searched(MadeEngine(), made_tuning(output=path))
+    first, second, *rest = found.rows
+    write_json(replace(found, rows=(first, replace(second, turns=first.turns), *rest)), path)
+    with pytest.raises(ValueError, match="must have the turns of a gamma in its own run"):
+        searched(MadeEngine(), made_tuning(output=path))
 
 
 @pytest.mark.parametrize("content", ['{"rows": 3}', "[]", '{"setup": {}, "context": 1}'])
