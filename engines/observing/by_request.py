@@ -121,7 +121,7 @@ def _known(
     tokens: NDArray[np.float64],
     seconds: NDArray[np.float64],
 ) -> Estimate:
-    """Returns `RequestLengths.gain`; its jackknife interval leaves out parts of the requests.
+    """Returns the gain in speed of each request's best draft length over one length for all.
 
     category: index of each request's category; tokens: emitted tokens; each of shape (requests,).
     seconds: seconds per token, shape (alphas, lengths).
@@ -143,9 +143,9 @@ def _known(
 def _by_category(
     times: NDArray[np.float64], own: NDArray[np.float64], category: NDArray[np.int64]
 ) -> Estimate:
-    """Returns `RequestLengths.category_gain`.
+    """Returns the gain in speed of one draft length per category over one length for all.
 
-    times: seconds by request and length. own: their sums by category and length.
+    times: seconds by request and length. own: seconds by category and length, summed over requests.
     """
     alone = np.bincount(category)[category] < 2
     rest = times.sum(axis=0) - times

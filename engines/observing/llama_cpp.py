@@ -27,10 +27,10 @@ def read_page(text: str, gamma: int | None) -> Observation:
 def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
     """Returns the counts and times of one answer; refuses an answer without counts of drafts.
 
-    Every target pass except the prompt's counts as a draft, although the last one may draft
-    nothing.
+    Each target pass, other than the pass over the prompt, counts as one draft. The last pass does
+    so although it may have drafted nothing.
 
-    gamma: drafted tokens per block as the user states it; 0: no drafts.
+    gamma: drafted tokens per block as the user states it; 0: no drafts; None: not stated.
     """
     timings = answer.get("timings", answer)
     if not isinstance(timings, dict):

@@ -68,7 +68,7 @@ class InProcessServer(ABC):
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text; see `EngineServer`. Its first block is the pass over the prompt."""
+        """Returns a completion; its first block is the pass over the prompt. See `EngineServer`."""
         texts, times, gamma, room = list[Sequence[int]](), [], self.setting.gamma, max_new_tokens
         for tokens, end, drafted in self.blocks(prompt, max_new_tokens, temperature, seed):
             texts.append(tokens)

@@ -67,7 +67,7 @@ class LlamaCppServer:
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text of ids, sampled with temperature only; see `EngineServer`."""
+        """Returns a completion that is sampled with temperature only; see `EngineServer`."""
         before = thread_seconds(self._process)
         body = {
             "prompt": list(prompt), "n_predict": max_new_tokens, "temperature": temperature,

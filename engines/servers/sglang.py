@@ -40,7 +40,7 @@ class SglangServer:
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text of ids; see `EngineServer`. The seed is not sent to the server."""
+        """Returns the completion of token ids; see `EngineServer`. The seed is not sent."""
         sampling = {
             "max_new_tokens": max_new_tokens, "temperature": temperature, "ignore_eos": True,
             "top_p": 1.0, "top_k": -1,

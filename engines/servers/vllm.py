@@ -29,7 +29,7 @@ class VllmServer:
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text of ids; see `EngineServer`.
+        """Returns the completion of a prompt of token ids; see `EngineServer`.
 
         The seed is not sent: vLLM would then use a generator for each request, a slower path than
         deployments use.
