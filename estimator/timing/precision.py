@@ -3,8 +3,8 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from math import expm1, hypot, log
+from dataclasses import dataclass, field
+from math import expm1, hypot, inf, log
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -86,29 +86,27 @@ def _reach(texts: Sequence[Generation]) -> float | None:
     return None if high is None else log(high)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Until:
-    """Decides when timing ends: at a precision of `percent`, or after `seconds`."""
+    """Decides when timing ends: at a precision of `percent`, or `seconds` after its creation.
 
-    def __init__(
-        self,
-        *,
-        percent: float = 0.0,
-        seconds: float = float("inf"),
-        report: Callable[[str], object] = lambda _: None,
-    ) -> None:
-        """Starts the clock; report: called with each precision that was reached, as text."""
-        self._percent, self._end = percent, time.monotonic() + seconds
-        self._report = report
+    report: called with each precision that was reached, as text.
+    """
+
+    percent: float = 0.0
+    seconds: float = inf
+    report: Callable[[str], object] = lambda _: None
+    _began: float = field(default_factory=lambda: time.monotonic())
 
     def late(self, seconds: float = 0.0) -> bool:
         """Returns whether too little time is left for work that takes this many seconds."""
-        return time.monotonic() + seconds >= self._end
+        return time.monotonic() + seconds >= self._began + self.seconds
 
     def precise(self, reached: float | None) -> bool:
         """Returns whether the error `reached` (in per cent; None: unknown) is small enough."""
         if reached is not None:
-            self._report(f"precise to {reached:.1f} %")
-        return reached is not None and reached <= self._percent
+            self.report(f"precise to {reached:.1f} %")
+        return reached is not None and reached <= self.percent
 
 
 @dataclass(frozen=True, slots=True)

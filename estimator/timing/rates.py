@@ -121,9 +121,9 @@ def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> Co
 
 def jackknifed_costs(texts: Timed) -> list[CostModel]:
     """Returns the cost over all prompts, then the cost without each prompt if there are several."""
-    prompts = len(texts[AGAIN])
-    fewer = [without(texts, prompt) for prompt in range(prompts)] if prompts > 1 else []
-    return [priced(some) for some in (texts, *fewer)]
+    prompts = range(len(texts[AGAIN]))
+    fewer = [[each for each in prompts if each != left] for left in prompts if len(prompts) > 1]
+    return [priced(of_prompts(texts, each)) for each in (prompts, *fewer)]
 
 
 def out_of_order(texts: Timed, gammas: Sequence[int]) -> dict[int, str]:
@@ -136,11 +136,6 @@ def out_of_order(texts: Timed, gammas: Sequence[int]) -> dict[int, str]:
 
     seconds = {gamma: float(costs[0].block_seconds(gamma)) for gamma in gammas}
     return intervals.steps_out_of_order(seconds, ratio)
-
-
-def without(texts: Timed, prompt: int) -> Timed:
-    """Returns the texts of all prompts except the one with this index."""
-    return {arm: rows[:prompt] + rows[prompt + 1 :] for arm, rows in texts.items()}
 
 
 def of_prompts(texts: Timed, prompts: Sequence[int]) -> Timed:

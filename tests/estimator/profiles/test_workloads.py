@@ -16,7 +16,7 @@ from estimator.profiles.workloads import (
     speed_ups,
     workloads,
 )
-from estimator.timing.rates import AGAIN, BASELINE, PROBE, Timed, of_prompts, priced, without
+from estimator.timing.rates import AGAIN, BASELINE, PROBE, Timed, of_prompts, priced
 from estimator.traces.text_traces import replay_factor
 from estimator.traces.traces import Trace, alpha, block_efficiency
 from reference.records import Block, Generation
@@ -80,7 +80,8 @@ def test_intervals_leave_out_a_prompt_with_its_text_and_its_timings() -> None:
     runs = timed(RISING)
     gained = speed_ups(TRACES, runs, GAMMAS)
     others = [TRACES[:i] + TRACES[i + 1 :] for i in range(4)]
-    factors = [replay_factor(each, 4, priced(without(runs, i))) for i, each in enumerate(others)]
+    costs = [priced({arm: t[:i] + t[i + 1 :] for arm, t in runs.items()}) for i in range(4)]
+    factors = [replay_factor(each, 4, cost) for each, cost in zip(others, costs, strict=True)]
     error = np.sqrt(3 / 4 * np.square(np.array(factors) - np.mean(factors)).sum())
     found = gained.factors[4]
     reach = student(3) * error / found.value

@@ -22,7 +22,7 @@ from estimator.timing.arms import (
     run_arms,
 )
 from estimator.timing.precision import Timing
-from estimator.timing.rates import probes, timed, without
+from estimator.timing.rates import of_prompts, probes, timed
 from reference.policies import Fixed
 from reference.speculative import Session, Subject
 from simulator.acceptance.acceptance import Iid
@@ -86,7 +86,10 @@ def test_every_probing_text_keeps_one_draft_length() -> None:
         assert {block.gamma for block in text.blocks[:-2]} == {gamma}
         assert all(block.gamma <= gamma for block in text.blocks)
     count = len(PROMPTS)
-    assert probes(without(texts, 0)) == [*probed_texts[1:count], *probed_texts[count + 1 :]]
+    assert probes(of_prompts(texts, range(1, count))) == [
+        *probed_texts[1:count],
+        *probed_texts[count + 1 :],
+    ]
 
 
 class Impatient:
