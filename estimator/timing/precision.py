@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 def polish(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> tuple[Array, Array]:
-    """Returns each thing's seconds at the turns' median speed, and each turn's slowness.
+    """Returns each thing's seconds at the median speed, and each turn's time over the median's.
 
         log seconds = level of the thing + speed of the turn + noise
 
@@ -54,14 +54,14 @@ def _median(values: Array, axis: int) -> Array:
 
 
 def precision_percent(texts: Timed) -> float | None:
-    """Returns the error of speed-ups due to the clock, half their interval's width, in per cent.
+    """Returns the timing error of measured speed-ups in per cent: half a speed-up's interval.
 
     Differences between prompts are not errors of the clock. So each text's seconds are divided by
     the seconds that blocks of equal draft length take on average in all texts of one decoder. The
     spread of this ratio between prompts gives the error of the sum over all prompts.
 
-    The result is the largest error of any decoder; decoders that only measure costs count only if
-    there are no others. None for a single prompt.
+    The result is the largest error of any decoder. Decoders that were run only to measure costs are
+    ignored unless there are no others. None for a single prompt.
     """
     arms = [arm for arm in texts if arm not in (BASELINE, AGAIN)]
     arms = [arm for arm in arms if not arm.startswith(PROBE)] or arms

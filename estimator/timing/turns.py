@@ -137,7 +137,7 @@ def at_one_speed(runs: Sequence[tuple[str, InTurns]]) -> list[Generation]:
 
 
 def _round_speeds(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:
-    """Returns each round's slowness relative to the median round; {} for too few blocks."""
+    """Returns each round's time over the median round's time, by round; {} for too few blocks."""
     seconds: dict[tuple[str, int], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for arm, (text, rounds) in runs:
         for block, number in zip(text.blocks, rounds, strict=True):

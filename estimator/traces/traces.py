@@ -42,6 +42,8 @@ class RecordedConfidence(NamedTuple):
 class Trace:
     """Acceptance along one text of N tokens, for one way to sample drafts.
 
+    The target's distribution is p, the draft's q.
+
     beta: Σ_y min(p(y), q(y)) at each position, shape (N,) (Leviathan et al. 2023, Theorem 5).
     ratio: q(x)/p(x) for the text's own token x, at least 0, shape (N,). If the draft depends on the
       block's start, shape (N, K), entry (t, k) for position t + k of the block that begins at t. A
