@@ -45,7 +45,8 @@ class CountedAt:
 class AcceptedFraction(CountedAt, AcceptanceKind, order=2, needs=("accepted_fraction", "at_gamma")):
     """Accepted over drafted tokens, and the gamma at which they were counted.
 
-    accepted_fraction: Accepted over drafted tokens (171/297). Or 49.7%, 0.497; with --at-gamma.
+    accepted_fraction: Accepted over drafted tokens (171/297). Also as 49.7% or 0.497. Needs
+      --at-gamma.
     """
 
     accepted_fraction: tuple[float, float | None] = option(callback=counted_share, metavar="F")
