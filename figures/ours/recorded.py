@@ -84,8 +84,8 @@ BUDGETS = ("walk", "previous_step")
 def compute_ranks() -> Numbers:
     """Returns how much faster verification by rank is, in %, by batch size, for each of GAINS.
 
-    They follow from what `specplan plan --verification adaptive --json` printed. Verification by
-    rank uses the better of its two budgets.
+    By rank: the drafted tokens of a batch that are likeliest to be accepted are verified first. The
+    better of two budgets counts. Source: `specplan plan --verification adaptive --json`.
     """
     lines = {}
     for draft in DRAFTS:

@@ -91,7 +91,7 @@ class Sweep:
     metric: the metric that orders rows by quality.
     c: time of a draft step over a target step.
     noise_percent: difference between two measurements of the large model, in per cent.
-    precision_percent: largest error of a speed-up due to the clock, in per cent; None if unknown.
+    precision_percent: largest error that the clock causes in a speed-up, in %; None if unknown.
     repeats: smallest number of times that a run was timed.
     """
 
@@ -174,6 +174,6 @@ def fewest_repeats(sweeps: Sequence[Sweep]) -> int:
 
 
 def worst_precision(sweeps: Sequence[Sweep]) -> float | None:
-    """Returns the largest error of speed-ups due to the clock, in per cent; None if unknown."""
+    """Returns the largest error that the clock causes in a speed-up, in %; None if unknown."""
     known = [each.precision_percent for each in sweeps if each.precision_percent is not None]
     return max(known) if len(known) == len(sweeps) else None
