@@ -41,11 +41,13 @@ class StoppingRule(NamedTuple):
     confidence: the number that is compared with the threshold.
     keeps: whether the failing token is verified. The draft step of a dropped token takes time, too.
     builds: the engine builds that apply the rule.
+    source: file and lines of the engine's source.
     product: whether the product of all confidences of the block is compared.
+    option: the engine's own option; empty if it has none.
     calibrated: whether confidences are calibrated on other texts before they are compared.
 
     Example of a rule that drops the failing token:
-      >>> rule = StoppingRule("least", "largest", keeps=False, builds="all")
+      >>> rule = StoppingRule("least", "largest", keeps=False, builds="all", source="none")
       >>> verified, paid = rule.lengths(np.array([[0.9, 0.4, 0.9]]), 0.5)
       >>> verified.tolist(), paid.tolist()
       ([1], [2])
@@ -55,7 +57,9 @@ class StoppingRule(NamedTuple):
     confidence: Confidence
     keeps: bool
     builds: str
+    source: str
     product: bool = False
+    option: str = ""
     calibrated: bool = False
 
     @property
@@ -84,35 +88,38 @@ class StoppingRule(NamedTuple):
 
 
 _RULES = (
-    # common/speculative.cpp: the draft's sampler has top_k = 10; a token is not added where
-    # cur_p->data[0].p < p_min (--spec-draft-p-min). The older rule adds it and ends the draft there
-    # (--draft-p-min).
     StoppingRule(
-        "llama.cpp", "largest of ten", keeps=False,
+        "llama.cpp", "largest of ten", keeps=False, option="--spec-draft-p-min",
         builds="since pull request 22506 (April 2026)",
+        source="common/speculative.cpp: the draft's sampler has top_k = 10; a token is not added "
+        "where cur_p->data[0].p < p_min",
     ),
     StoppingRule(
-        "llama.cpp-older", "largest of ten", keeps=True,
+        "llama.cpp-older", "largest of ten", keeps=True, option="--draft-p-min",
         builds="from November 2024 (default 0.75) to pull request 22506 (April 2026)",
+        source="common/speculative.cpp: the token is added, then drafting ends where "
+        "cur_p->data[0].p < p_min",
     ),
-    # generation/stopping_criteria.py, ConfidenceCriteria: softmax of all scores
-    # (assistant_confidence_threshold).
     StoppingRule(
-        "transformers", "own", keeps=True,
+        "transformers", "own", keeps=True, option="assistant_confidence_threshold",
         builds="since 4.46 (default 0.4); specplan's own --policy confidence:P is the same rule",
+        source="generation/stopping_criteria.py, ConfidenceCriteria: softmax of all scores",
     ),
     StoppingRule(
-        "product", "own", keeps=True, product=True,
+        "product", "own", keeps=True, product=True, source="reference/policies.py",
         builds="specplan's own decoder, --policy product:P",
     ),
     StoppingRule(
         "calibrated", "largest", keeps=True, product=True, calibrated=True,
         builds="in no engine yet, with confidences calibrated on other texts",
+        source="estimator/traces/calibration.py",
     ),
 )  # fmt: skip
 RULES = {rule.name: rule for rule in _RULES}
 # The rule of lookups, whose threshold is a number of matched tokens and not a probability.
-MATCH = StoppingRule("match", "matched tokens", keeps=False, builds="lookups")
+MATCH = StoppingRule(
+    "match", "matched tokens", keeps=False, builds="lookups", source="ngram/copies/texts.py"
+)
 
 
 @dataclass(frozen=True, slots=True)

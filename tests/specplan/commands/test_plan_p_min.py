@@ -101,6 +101,8 @@ def test_the_export_has_the_threshold(profile: Path, server: str, line: str) -> 
     assert found["p_min"] == found["advised_p_min"] == 0.1
     assert line.format(0.1) in found["export"]
     assert found["stopping_rule"]["name"] == server
+    keys = ["name", "confidence", "keeps", "builds", "source", "product", "option", "calibrated"]
+    assert list(found["stopping_rule"]) == keys
 
 
 def test_a_threshold_that_loses_on_other_texts_is_not_exported(profile: Path) -> None:
