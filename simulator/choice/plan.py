@@ -13,14 +13,12 @@ from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.advice import NEAR, REPEAT, WORTH, Advice, Gains, advise
 from simulator.choice.curve import Curve, CurvePoint, Doubt, curve_of, first_best
 from simulator.choice.walltime import TIE
-from simulator.cost.fitted.runs import USUAL_ERROR, Run, log_gains
 from simulator.cost.pricing import Pricing
 from simulator.numerics.arguments import integer, non_negative
 
 DEFAULT_MAX_GAMMA = 32
 # Largest γ in a plan: longer drafts are of no use, and the table would be too long to read.
-MOST_GAMMA = 10_000
-MOST_ROWS = 10_000
+MOST_GAMMA = MOST_ROWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,6 @@ class Plan:
 
     @property
     def gamma(self) -> int:
-        """The γ that the caller gave, else optimal_gamma."""
         return self.at.gamma
 
     @property
@@ -154,13 +151,15 @@ def plan(
     candidates = timed if timed.any() else candidates
     advised = partial(advise, near=share, worth=worth)
     if price.posterior is not None:
+        from simulator.cost.fitted.runs import USUAL_ERROR
+
         usual = median([run.error for run in price.own_runs] or [0.0])
         advised = partial(
             advised,
             repeat=usual if usual > USUAL_ERROR else REPEAT,
             calibrated=price.posterior.calibrated,
             tried={run.gamma for run in price.own_runs},
-            measured=_measured(price, price.posterior.runs, curve),
+            measured=_measured(price, curve),
         )
     advice = advised(gammas[candidates], curve.gains.only(candidates))
     if gamma is not None and price.assumed_c is not None:
@@ -179,13 +178,16 @@ def plan(
     return Plan(*inputs, curve, allowed, gammas[candidates], at, best, advice, cap_binds)
 
 
-def _measured(price: Pricing, runs: Sequence[Run], curve: Curve) -> Gains:
+def _measured(price: Pricing, curve: Curve) -> Gains:
     """Returns the log gain of each γ that was run at this load, and its standard deviation.
 
     If the costs follow from runs at other loads: the modelled gain of each γ run at all of them.
     """
     if price.load is None or price.load.estimated is None:
         return price.own_gains
+    from simulator.cost.fitted.runs import log_gains
+
+    runs = () if price.posterior is None else price.posterior.runs
     each = [log_gains([run for run in runs if run.load == load]) for load in {r.load for r in runs}]
     laws = zip(curve.gains.mean.tolist(), curve.gains.deviation.tolist(), strict=True)
     ran = set.intersection(*map(set, each))

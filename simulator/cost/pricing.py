@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 if TYPE_CHECKING:
     from simulator.cost.cost import Cost
@@ -145,9 +145,7 @@ class Pricing:
     @property
     def doubtful(self) -> ParametricCost | None:
         """The cost with the distribution of its parameters; None if the cost is exact."""
-        from simulator.cost.fitted.fit import ParametricCost
-
-        return self.cost if isinstance(self.cost, ParametricCost) else None
+        return cast("ParametricCost", self.cost) if hasattr(self.cost, "posterior") else None
 
     @property
     def posterior(self) -> Posterior | None:
@@ -173,11 +171,12 @@ class Pricing:
     @property
     def assumed_c(self) -> tuple[float, float] | None:
         """The 90 % range of an assumed c; None if a model of the machine or a run gives c."""
-        from simulator.cost.fitted.machine import PARAMETERS
-
-        posterior, at = self.posterior, PARAMETERS.index("draft")
+        posterior = self.posterior
         if posterior is None or self.load is not None or any(run.gamma for run in posterior.runs):
             return None
+        from simulator.cost.fitted.machine import PARAMETERS
+
+        at = PARAMETERS.index("draft")
         factor = math.exp(1.645 * math.sqrt(posterior.covariance[at, at]))
         return self.cost.c / factor, self.cost.c * factor
 
