@@ -43,8 +43,8 @@ class CompareOptions:
 def compare_command(a: Path, b: Path, form: str, output: Path | None, as_json: bool) -> None:
     """Compare two profiles, or two validations, of the same prompts.
 
-    Differences are B less A, with 90 % intervals over prompts. They are paired: each prompt is
-    left out of both at once, so what makes a prompt easy for both is no difference.
+    Differences are B minus A, with 90 % intervals over prompts. They are paired: each prompt is
+    left out of both files at once, so a prompt that is easy for both does not widen an interval.
 
     \b
     Example:

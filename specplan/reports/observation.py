@@ -136,7 +136,10 @@ def observation_text(
 
 
 def as_observed(flags: str, observation: Observation, *, server: str) -> str:
-    """Returns flags as the observed version spells them, with a note if drafts ended early."""
+    """Returns flags as the observed server's version spells them.
+
+    A note is added if some of the server's drafts ended before γ tokens.
+    """
     exports = exports_of(server)
     if observation.kind != server:
         return flags
