@@ -35,19 +35,15 @@ def expected_tokens(alpha: ArrayLike, gamma: ArrayLike) -> Floats:
     alpha: acceptance rate in [0, 1]; gamma: drafted tokens per block, at least 0. They broadcast.
     """
     arguments = {"alpha": probability("alpha", alpha), "gamma": integers("gamma", gamma)}
-    return tokens_formula(*floats(arguments))[()]
+    return (1 + accepted_tokens(*floats(arguments)))[()]
 
 
-def tokens_formula(alpha: Floats, gamma: Floats) -> Floats:
-    """Returns the mean tokens per call by Eq. 1, without checking the arrays.
+def accepted_tokens(alpha: Floats, gamma: Floats) -> Floats:
+    """Returns the mean accepted tokens per call, α (1 - α^γ) / (1 - α), of unchecked arrays.
 
-    The accepted tokens are α (1 - α^γ) / (1 - α) with 1 - α^γ from expm1: 1 - α is exact near 1,
-    but the plain difference 1 - α^γ would lose all digits there.
+    1 - α^γ comes from expm1: 1 - α is exact near 1, but the plain difference 1 - α^γ would lose all
+    digits there.
     """
-    return 1 + _accepted(alpha, gamma)
-
-
-def _accepted(alpha: Floats, gamma: Floats) -> Floats:
     with np.errstate(divide="ignore", over="ignore"):
         exponent = gamma * np.maximum(np.log(alpha), _LOG_ZERO)
     rest = 1 - alpha
@@ -57,7 +53,7 @@ def _accepted(alpha: Floats, gamma: Floats) -> Floats:
 
 def accepted_fraction(alpha: Floats, gamma: Floats) -> Floats:
     """Returns accepted over drafted tokens, (α + … + α^γ) / γ, without checking the arrays."""
-    return _accepted(alpha, gamma) / gamma
+    return accepted_tokens(alpha, gamma) / gamma
 
 
 def alpha_from_accepted_fraction(fraction: ArrayLike, gamma: ArrayLike) -> Floats:

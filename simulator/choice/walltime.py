@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.acceptance.tokens import tokens_formula
+from simulator.acceptance.tokens import accepted_tokens
 from simulator.numerics.arguments import (
     Floats,
     floats,
@@ -36,7 +36,7 @@ def improvement_factor(alpha: ArrayLike, gamma: ArrayLike, c: ArrayLike) -> Floa
     Assumes long texts, and passes over γ + 1 tokens that cost as much as passes over one token.
     """
     rate, length, cost = _checked(alpha=alpha, gamma=gamma, c=c)
-    return (tokens_formula(rate, length) / (1 + length * cost))[()]
+    return ((1 + accepted_tokens(rate, length)) / (1 + length * cost))[()]
 
 
 def lower_bound(alpha: ArrayLike, c: ArrayLike) -> Floats:
@@ -56,7 +56,7 @@ def operations_factor(alpha: ArrayLike, gamma: ArrayLike, c_hat: ArrayLike) -> F
     (1 - α)(γĉ + γ + 1) / (1 - α^(γ+1))   (Leviathan et al. 2023, Theorem 10)
     """
     rate, length, operations = _checked(alpha=alpha, gamma=gamma, c_hat=c_hat)
-    return ((length * operations + length + 1) / tokens_formula(rate, length))[()]
+    return ((length * operations + length + 1) / (1 + accepted_tokens(rate, length)))[()]
 
 
 def oracle_improvement_factor(alpha: ArrayLike, c: ArrayLike) -> Floats:
@@ -96,7 +96,7 @@ def optimal_gamma(alpha: ArrayLike, c: ArrayLike, *, max_gamma: int) -> NDArray[
     decay = -np.log(rate)
     shorter = np.clip(np.floor(_lambert(decay, cost) / decay - 1), 0, limit - 1)
     gain = rate ** (shorter + 1) * (1 + shorter * cost)
-    price = cost * tokens_formula(rate, shorter)
+    price = cost * (1 + accepted_tokens(rate, shorter))
     # γ = 1 gains wherever any γ gains, even if the last digit of a power disagrees.
     best = np.maximum(shorter + (gain > price * (1 + TIE)), 1)
     return np.where(unbounded, limit, np.where(pays, best, 0)).astype(np.int64)[()]

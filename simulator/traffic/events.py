@@ -73,7 +73,6 @@ class _Run:
             row[gammas[0]] if min(gammas) == max(gammas) else None
             for row, gammas in zip(self.seconds, self.gammas, strict=True)
         ]
-        self.fixed = bool((policy == policy[0]).all())
         self.cache = inf if server.cache_tokens is None else server.cache_tokens
         self.chunk = server.prompts.chunk
         widths = np.arange(1 + (max(self.prompts) if self.chunk is None else self.chunk))
@@ -171,7 +170,7 @@ class _Run:
     def _changed(self, before: int) -> None:
         """Updates the step at which each request ends, if a change of the batch has changed γ."""
         batch = len(self.ends)
-        if self.fixed or 0 in (batch, before) or self.gammas[batch - 1] == self.gammas[before - 1]:
+        if 0 in (batch, before) or self.gammas[batch - 1] == self.gammas[before - 1]:
             return
         newest = self.taken[-1] if batch > before else -1
         self.growth = 0.0
