@@ -19,9 +19,9 @@ Index = Matches | Suffixes
 
 
 class CopyingDrafter:
-    """Drafts the continuation that an index finds, or nothing.
+    """Drafts the continuation that an index of the text (`Matches`, `Suffixes`) finds, or nothing.
 
-    The prompt of an encoder-decoder model is indexed as if it preceded the text.
+    For an encoder-decoder model the index holds the prompt, followed by the decoder's text.
     """
 
     sampling = None
@@ -78,7 +78,7 @@ class CopyingDrafter:
 
 
 class PromptLookupDrafter(CopyingDrafter):
-    """Copies the tokens after the longest match of the text's end (`ngram.indexes.Matches`)."""
+    """Copies the tokens after the longest earlier match of the text's last tokens (`Matches`)."""
 
     def __init__(
         self,
@@ -103,8 +103,8 @@ class PromptLookupDrafter(CopyingDrafter):
 class NgramDrafter:
     """Drafts from an n-gram model's distributions over the target's vocabulary.
 
-    An encoder-decoder model's text begins with special tokens (T5's padding; BART's end of text and
-    language). The n-gram model skips them, and reads the words after them as after `<s>`.
+    The text of an encoder-decoder model begins with special tokens, such as T5's padding token. The
+    n-gram model ignores them: `<s>` precedes the first token after them.
     """
 
     def __init__(self, rows: Rows, sampling: Sampling, *, device: torch.device, name: str) -> None:
@@ -138,7 +138,7 @@ class NgramDrafter:
         return list(text[max(self._no_words, len(text) - self.rows.model.order) :])
 
     def _logits(self, texts: Sequence[Sequence[int]]) -> Tensor:
-        """Returns log-probabilities of the next word after each text, shape (texts, width)."""
+        """Returns log-probabilities of the token after each text, shape (texts, rows.width)."""
         with self._stopwatch:
             rows = [self.rows.log_row(self.rows.context(text)) for text in texts]
             # A single row needs no copy.
@@ -157,7 +157,7 @@ class NgramDrafter:
 
 
 class LookupThenNgram:
-    """Drafts each block by lookup if the lookup finds a match, else by the n-gram model."""
+    """Drafts each block by lookup if the lookup finds a match, else with the n-gram model."""
 
     def __init__(self, lookup: PromptLookupDrafter, ngram: NgramDrafter) -> None:
         self.lookup = lookup

@@ -28,7 +28,7 @@ class Occurrences:
         self._places: dict[int, list[int]] = {}
 
     def update(self, text: Sequence[int]) -> None:
-        """Replaces the indexed text by one that differs from it only at the end.
+        """Replaces the indexed text by an extension of it, or by its first tokens and a new one.
 
         Takes time in proportion to the number of added or removed tokens.
         """
@@ -42,9 +42,11 @@ class Occurrences:
     def matches(
         self, text: Sequence[int], places: Sequence[int], longest: int
     ) -> list[Sequence[int]]:
-        """Returns where the last 1, 2, … tokens of a text end in this index, as far as they match.
+        """Returns, for n = 1, 2, …, the places where the last n tokens of `text` end in this index.
 
-        places: where the text's last token occurs in this index, ascending.
+        Stops after n = `longest`, or before the first n without such a place.
+
+        places: where the last token of `text` occurs in this index, ascending.
         """
         found: list[Sequence[int]] = []
         while places and len(found) < longest:
@@ -56,15 +58,15 @@ class Occurrences:
 
 
 class Matches(Occurrences):
-    """Copies the tokens after the longest match of the text's end.
+    """Copies the tokens after a match: the longest earlier occurrence of the text's last tokens.
 
     Copying from the earliest match, up to the text's end, is the rule of vLLM
     (`vllm/v1/spec_decode/ngram_proposer.py`, 2025 and 2026). With a shortest match of 1 it is also
     the rule of transformers' `PromptLookupCandidateGenerator`.
 
-    longest, shortest: most and fewest tokens of a match, at least 1.
-    earliest: whether the earliest of the longest matches is copied; else the latest, and a copy
-      that reaches the text's end begins again: `a b a b` continues with `a b a b`...
+    longest, shortest: largest and smallest number of tokens in a match, at least 1.
+    earliest: True: copy after the earliest of the longest matches. False: after the latest; a copy
+      that reaches the text's end starts over, so `a b a b` continues with `a b a b`...
     """
 
     def __init__(self, longest: int, shortest: int = 1, *, earliest: bool = False) -> None:
@@ -74,7 +76,7 @@ class Matches(Occurrences):
         self.earliest = earliest
 
     def continuation(self, limit: int) -> list[int]:
-        """Returns at most `limit` tokens; none without a match."""
+        """Returns at most `limit` tokens that follow the match; [] without a match."""
         before = self._places[self._text[-1]][:-1] if self._text else []
         found = self.matches(self._text, before, self.longest)
         if len(found) < self.shortest:
@@ -90,13 +92,13 @@ NONE: Continuation = ([], 0.0)
 
 
 class Suffixes(Occurrences):
-    """Drafts the continuation of a suffix of the text from which it expects most accepted tokens.
+    """Drafts the continuation with the most expected accepted tokens, over suffixes of the text.
 
-    Every suffix of the text that occurred before gives a draft, its likeliest continuation. The
-    frequency of a token estimates its acceptance. A suffix of n tokens drafts at most n tokens.
+    Each suffix that occurred before proposes its likeliest continuation, at most as long as itself.
+    The frequency of a token after the suffix estimates the token's acceptance probability.
 
-    depth: depth of the tree: most tokens of a suffix and its continuation together, at least 2.
-    earlier: an index of earlier outputs, with the same depth.
+    depth: largest number of tokens in a suffix and its continuation together, at least 2.
+    earlier: an index of the outputs of earlier requests, with the same depth.
     """
 
     def __init__(self, depth: int, earlier: Suffixes | None = None) -> None:
@@ -106,7 +108,7 @@ class Suffixes(Occurrences):
 
     @classmethod
     def of_outputs(cls, outputs: Sequence[Sequence[int]], depth: int) -> Suffixes:
-        """Returns an index of earlier outputs."""
+        """Returns an index of the outputs of earlier requests."""
         index = cls(depth)
         index.update([token for output in outputs for token in (*output, END)])
         return index
@@ -127,7 +129,7 @@ class Suffixes(Occurrences):
         return other if other[1] > own[1] + TIE else own
 
     def _after(self, text: Sequence[int], places: Sequence[int]) -> Continuation:
-        """Returns a text's best continuation; its last token occurs in this index at `places`."""
+        """Returns the best continuation of a text whose last token is at `places` in this index."""
         best = NONE
         by_length = self.matches(text, places, self.depth - 1)
         for length in range(len(by_length), 0, -1):
@@ -138,7 +140,7 @@ class Suffixes(Occurrences):
         return best
 
     def _likeliest(self, places: Sequence[int], most: int) -> Continuation:
-        """Returns the likeliest continuation after these places, of at most `most` tokens."""
+        """Returns the likeliest sequence of at most `most` tokens after these places."""
         tokens: list[int] = []
         chance, expected, last = 1.0, 0.0, len(self._text) - 1
         while len(tokens) < most:

@@ -29,20 +29,20 @@ class Nodes:
     """The occurrences of repeated contexts, in arrays of shape (M,) for M occurrences.
 
     A context is a sequence of 1 to `depth` - 1 tokens; contexts that occur only once are left out.
-    An index is a position in these arrays, a place is a position in the texts. A node of the suffix
-    tree is represented by the index of its context's last occurrence so far.
+    An index is a position in these arrays; a place is a position in the texts. While a draft is
+    searched for a place, a node of the suffix tree is represented by the index of its context's
+    last occurrence before that place.
 
     depth: depth of the suffix tree.
     places: place of each occurrence's last token; grouped by context, ascending in each group.
     first: index of the first occurrence of the same context.
-    followed: number of times that the context's most frequent next token has followed it, up to
-      this occurrence.
-    likeliest: index of an occurrence of the context that the most frequent next token follows.
-    child: index of the occurrence of the context extended by its next token; -1 if the extended
-      context occurs only once, or the text ends.
+    followed: count of the context's most frequent next token, up to and with this occurrence.
+    likeliest: index of one occurrence of the context that is followed by this most frequent token.
+    child: index of the occurrence that is one token longer and ends one token later; -1 if the
+      longer context occurs only once, or the text ends.
     keys: `first` and `places` packed into one number, ascending.
-    at: for each context length from 1, an array with the index of the occurrence that ends at each
-      place of the texts, or -1.
+    at: one array for each context length 1, 2, …: for each place of the texts, the index of the
+      occurrence that ends there, or -1.
     """
 
     depth: int
@@ -55,7 +55,7 @@ class Nodes:
     at: list[Integers]
 
     def before(self, index: Integers, places: Integers) -> Integers:
-        """Returns the index of each context's last occurrence before a place; -1 if none."""
+        """Returns the index of each context's last occurrence before a given place, or -1."""
         first = self.first[index]
         found = np.searchsorted(self.keys, first << _PLACE_BITS | places) - 1
         return np.where(found >= first, found, -1)
@@ -68,7 +68,7 @@ def _no_drafts(count: int) -> Drafts:
 
 
 def _improve(best: Drafts, rows: Integers, others: Drafts) -> None:
-    """Replaces drafts in `best` by drafts in `others` that have more expected accepted tokens."""
+    """Replaces best[rows[i]] by others[i] where others[i] has more expected accepted tokens."""
     better = np.flatnonzero(others["expected"] > best["expected"][rows] + TIE)
     best[rows[better]] = others[better]
 
@@ -76,11 +76,11 @@ def _improve(best: Drafts, rows: Integers, others: Drafts) -> None:
 def suffixes(
     texts: Texts, *, max_gamma: int, depth: int = DEPTH, earlier: Texts | None = None
 ) -> Copied:
-    """Returns the drafts that suffix decoding proposes before each token of the outputs.
+    """Returns the draft that suffix decoding proposes before each token of the outputs.
 
-    max_gamma: most tokens of a draft, at least 1.
+    max_gamma: largest number of tokens in a draft, at least 1.
     depth: depth of the suffix tree, at least 2.
-    earlier: earlier outputs, without prompts, from which drafts may copy as well.
+    earlier: outputs of earlier requests, without prompts; drafts may copy from them, too.
     """
     places = texts.written
     inside = places > np.repeat(texts.starts, texts.lengths)
@@ -104,7 +104,10 @@ def suffixes(
 def _best(
     texts: Texts, nodes: Nodes, places: Integers, inside: NDArray[np.bool_], until: Integers
 ) -> Drafts:
-    """Returns the best draft before each place, from occurrences before the place in `until`."""
+    """Returns the best draft before each place, copied from text up to the place in `until`.
+
+    inside: False where the place is the first of its text, so that nothing can be drafted.
+    """
     best = _no_drafts(len(places))
     for length in range(min(nodes.depth - 1, len(nodes.at)), 0, -1):
         most = min(length, nodes.depth - length)
@@ -121,7 +124,7 @@ def _best(
 def _drafts(
     texts: Texts, nodes: Nodes, node: Integers, places: Integers, until: Integers, most: int
 ) -> Drafts:
-    """Returns a draft before each place, which follows the suffix tree from a given node."""
+    """Returns a draft before each place: the likeliest path down the suffix tree from `node`."""
     drafts = _no_drafts(len(places))
     chance = np.ones(len(places))
     agrees = np.ones(len(places), dtype=np.bool_)
@@ -158,7 +161,7 @@ def _drafts(
 
 
 def _nodes(texts: Texts, depth: int, *, shared: bool = False) -> Nodes:
-    """Returns the contexts that occur more than once in a text (shared: in all texts together)."""
+    """Returns the contexts that occur at least twice in one text (if shared: in all texts)."""
     parts: list[tuple[Integers, Integers]] = []
     at, total = [], 0
     for alike in contexts(texts, depth, shared=shared):

@@ -77,15 +77,15 @@ class Texts:
         return np.arange(int(lengths.sum())) + np.repeat(shift, lengths)
 
     def end_after(self, places: Integers) -> Integers:
-        """Returns the end of each place's text."""
+        """Returns, for each place, the end (as in `ends`) of the text that contains the place."""
         return self.ends[np.searchsorted(self.ends, places, side="right")]
 
 
 def agreeing(texts: Texts, sources: Integers, places: Integers, room: Integers) -> Integers:
-    """Returns, for each of M pairs of places, the number of equal tokens from these places on.
+    """Returns, for M pairs of places, how many tokens in a row are equal from these places on.
 
     sources, places: the first and second place of each pair, shape (M,); sources < places.
-    room: most tokens to compare for each pair, shape (M,); they lie inside the texts.
+    room: largest number of tokens to compare for each pair, shape (M,); ends inside the texts.
     """
     found = np.zeros(len(places), dtype=np.int64)
     rows = np.flatnonzero(room > 0)
@@ -104,11 +104,11 @@ _BITS = 63
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """An index of repeated contexts: places at which the same n tokens end form a group.
+    """The places at which repeated contexts (sequences of n tokens, for one n) end.
 
     places: places grouped by context, ascending in each group, shape (M,).
     first: index in `places` at which each place's group begins, shape (M,).
-    index: for each place of the texts, its index in `places`, or -1, shape (N,).
+    index: for each token of the texts, the index of its place in `places`, or -1, shape (N,).
     """
 
     places: Integers
@@ -117,7 +117,7 @@ class Contexts:
 
 
 def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Contexts]:
-    """Yields, for 1, 2, … tokens, the contexts that repeat: in one text, or (shared) in any."""
+    """Yields the contexts of 1, 2, … tokens that repeat in one text (if shared: in all texts)."""
     values, tokens = np.unique(texts.tokens, return_inverse=True)
     lengths = np.diff(texts.ends, prepend=0)
     places = np.arange(len(tokens))
@@ -147,15 +147,14 @@ def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Co
 def lookups(
     texts: Texts, *, longest: int, max_gamma: int, shortest: int = 1, earliest: bool = False
 ) -> Copied:
-    """Returns the drafts that a lookup (`ngram.indexes.Matches`) proposes before each output token.
+    """Returns the draft that a lookup (`ngram.indexes.Matches`) proposes before each output token.
 
-    The accepted length follows from comparing the text with itself, because accepted tokens equal
-    the recorded text.
+    No model runs: the accepted tokens of a draft are its first tokens that equal the recorded text.
 
-    shortest, longest: fewest and most tokens of a match.
-    max_gamma: most tokens of a draft, at least 1.
-    earliest: whether a draft copies the earliest match, up to the text's end; else the latest, and
-      all drafts have `max_gamma` tokens.
+    shortest, longest: smallest and largest number of tokens in a match.
+    max_gamma: largest number of tokens in a draft, at least 1.
+    earliest: True: a draft copies the tokens after the earliest match, up to the end of the text so
+      far. False: it copies the tokens after the latest match and always has `max_gamma` tokens.
     """
     places = texts.written
     sources, matched = np.full(len(places), -1), np.zeros(len(places), dtype=np.int64)
@@ -179,7 +178,7 @@ def lookups(
 
 
 def ngrams(texts: Texts, rows: Rows, *, max_gamma: int) -> Copied:
-    """Returns the drafts of max_gamma tokens that an n-gram model proposes at temperature 0."""
+    """Returns the draft of max_gamma greedy tokens by an n-gram model before each output token."""
     likeliest: dict[tuple[int, ...], int] = {}
     reach = rows.model.order
     runs = np.zeros(int(texts.lengths.sum()), dtype=np.int64)

@@ -24,7 +24,7 @@ Parsed = tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]
 
 
 def read_arpa(path: Path) -> Iterator[Grams]:
-    """Yields a model's n-grams, one order at a time; `build` then checks that they fit together."""
+    """Yields a model's n-grams, order by order; does not check that the orders fit together."""
     with path.open("rb") as file:
         yield from _Reader(file, path).orders()
 
@@ -36,7 +36,7 @@ def read_counts(path: Path) -> list[int]:
 
 
 class _Codes(dict[bytes, int]):
-    """The code of each word in a file, by its spelling; each spelling is checked once."""
+    """Maps the spelling of a word in the file to its integer code; checks each spelling once."""
 
     def __init__(self) -> None:
         super().__init__({name.encode(): word for word, name in NAMES.items()})
@@ -49,7 +49,7 @@ class _Codes(dict[bytes, int]):
 
 
 class _Reader:
-    """Reads one ARPA file; `line` is the number of the line read last."""
+    """Reads one ARPA file; `line` is the number of the line that was read last."""
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
         self.file = file
@@ -61,7 +61,7 @@ class _Reader:
         return ValueError(f"{self.path}:{self.line}: {reason}")
 
     def _line(self, wanted: str) -> bytes:
-        """Returns the next line without surrounding spaces; refuses the end of the file."""
+        """Returns the next line, stripped; the error at the file's end says what was `wanted`."""
         line = limited(self.file.readline, f"a line of {self.path}")
         self.line += 1
         if not line:
@@ -107,7 +107,7 @@ class _Reader:
             raise self._wrong(f"{wanted} should be here, got {_shown(line)}")
 
     def _section(self, order: int, count: int, *, highest: bool) -> Grams:
-        """Returns the n-grams of one order; reads the blank line after them, too."""
+        """Returns the n-grams of one order; also reads the blank line that follows them."""
         first_line = self.line + 1
         # The shortest line: a digit, a tab, and per word a digit and a separator.
         if count > self.path.stat().st_size // (2 + 2 * order):
@@ -133,7 +133,7 @@ class _Reader:
         return Grams(words, probability, None if highest else backoff, first_line)
 
     def _parsed(self, lines: Sequence[bytes], missing: int, *, order: int, highest: bool) -> Parsed:
-        """Returns the content of the next lines; halves them to find the first wrong one."""
+        """Returns the content of lines; if one is wrong, bisects them to name it in the error."""
         try:
             parsed = parse_lines(lines, self._codes, order=order, highest=highest)
         except ValueError as error:
@@ -154,7 +154,7 @@ class _Reader:
 def parse_lines(
     lines: Sequence[bytes], codes: dict[bytes, int], *, order: int, highest: bool
 ) -> Parsed:
-    """Returns words, probabilities and weights of some lines; refuses all if one line is wrong."""
+    """Returns the words, probabilities and weights in lines; ValueError if any line is wrong."""
     first, *named, last = _columns(lines, order, highest=highest)
     probability = _numbers(first, "log10 probability")
     words = np.empty((len(lines), order), np.int32)
@@ -175,7 +175,7 @@ def parse_lines(
 
 
 def _columns(lines: Sequence[bytes], order: int, *, highest: bool) -> list[list[bytes]]:
-    """Returns the columns of fields of some lines; a missing back-off weight becomes 0."""
+    """Splits lines into fields, and returns them by column; a missing back-off weight becomes 0."""
     text = b"".join(lines)
     fields = text.split()
     # The separators of one line as our writer and KenLM's write them, one after each field.
@@ -232,7 +232,7 @@ def write_arpa(
 
 
 def _write_lines(file: TextIO, grams: Grams, names: NDArray[Any]) -> None:
-    """Writes one line for each n-gram; one formatting call makes many lines."""
+    """Writes one line per n-gram, many lines per formatting call; names[word] is its spelling."""
     columns = [grams.log10_probability, *names[grams.words.T]]
     line = "%.8g\t" + " ".join(["%s"] * grams.order)
     if grams.log10_backoff is not None:

@@ -29,10 +29,10 @@ class Description:
     arpa: SHA-256 of the ARPA file.
     tokenizer: name by which the tokenizer was loaded; for a folder, its absolute path.
     order: number of words in the longest n-grams.
-    prune: for each order, the count up to which n-grams were dropped.
-    estimator: "own" or KenLM's "lmplz".
+    prune: for each order, the largest count at which an n-gram was dropped; 0: none were dropped.
+    estimator: the program that trained the model: "own" or KenLM's "lmplz".
     fallback_orders: orders for which the corpus was too small to estimate discounts.
-    texts, tokens: size of the corpus.
+    texts, tokens: number of texts and number of tokens in the corpus.
     ngrams: number of n-grams by order.
     """
 
@@ -86,7 +86,7 @@ def read_description(path: Path) -> Description | None:
 
 
 def require_tokenizer(path: Path, tokenizer: Any, *, name: str) -> None:
-    """Refuses an ARPA file unless its description is of this file and the target's tokenizer."""
+    """Refuses an ARPA file unless its description names this file and the target's tokenizer."""
     description, place = read_description(path), description_path(path).name
     if description is None:
         reason = f"have its tokenizer's fingerprint in {place}, got none"
@@ -108,7 +108,7 @@ def cache_path(path: Path) -> Path:
 
 
 def load_model(path: Path) -> BackoffModel:
-    """Returns the model of an ARPA file; PATH.npz caches its arrays until the file changes."""
+    """Returns the model in an ARPA file; caches its arrays in PATH.npz until the file changes."""
     read_counts(path)  # first, because a file that is no ARPA file may be endless
     key = f"{LAYOUT} {content_hash(path)}"
     model = _read(cache_path(path), key)
@@ -125,7 +125,7 @@ def load_model(path: Path) -> BackoffModel:
 
 
 def _read(path: Path, key: str) -> BackoffModel | None:
-    """Returns the model cached under a key; None if the file is damaged or has another key."""
+    """Returns the model in a cache file; None if the file is damaged or holds another key."""
     try:
         arrays = unsealed(path.read_bytes())
     except (OSError, ValueError):
@@ -155,7 +155,7 @@ DIGITS = 64
 
 
 def sealed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Returns a compressed .npz file that ends with the hash of its content, which shows damage."""
+    """Returns the bytes of a compressed .npz file that ends with a hash, to detect damage."""
     buffer = io.BytesIO()
     with uninterrupted():
         np.savez_compressed(buffer, allow_pickle=False, **arrays)
@@ -165,7 +165,7 @@ def sealed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def unsealed(content: bytes) -> dict[str, NDArray[Any]]:
-    """Returns the arrays in a file's content; refuses content that `sealed` did not make."""
+    """Returns the arrays in the bytes that `sealed` returned; refuses other or damaged bytes."""
     if content[-DIGITS:] != _digest(content[:-DIGITS]):
         raise ValueError("arrays must carry the hash of their content, got others or damaged ones")
     with np.load(io.BytesIO(content), allow_pickle=False) as file:

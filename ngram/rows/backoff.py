@@ -23,18 +23,18 @@ def check_order(order: int) -> None:
 
 
 def word_name(word: int) -> str:
-    """Returns a word as an ARPA file writes it."""
+    """Returns the spelling, in an ARPA file, of a token id or of a special word's code."""
     return NAMES[word] if word < 0 else str(word)
 
 
 @dataclass(frozen=True, slots=True)
 class Grams:
-    """All n-grams of one order, in any sequence.
+    """All n-grams of one order, not sorted.
 
-    words: ids, or the codes of special words, shape (n, order), int32.
+    words: token ids, or negative codes of special words, shape (n, order), int32.
     log10_probability: probability of the last word given the words before it, shape (n,), float64.
-    log10_backoff: back-off weight after these words, shape (n,), float64; None for a model's
-      highest order.
+    log10_backoff: back-off weight of the n-gram as a context, shape (n,), float64; None for a
+      model's highest order.
     first_line: number of the line that holds the first n-gram in its file; 0 without a file.
     """
 
@@ -63,9 +63,10 @@ class Level:
 
     words: last word of each n-gram, shape (n,), int32.
     log_probability: probability of the last word given the words before it, shape (n,), float32.
-    log_backoff: back-off weight, shape (n,), float32; empty for the highest order.
-    first: the continuations of n-gram i are entries first[i] to first[i + 1] of the next order,
-      shape (n + 1,), int64; empty for the highest order.
+    log_backoff: back-off weight of each n-gram as a context, shape (n,), float32; empty for the
+      highest order.
+    first: n-gram i, extended by one word, has entries first[i] to first[i + 1] - 1 of the next
+      order; shape (n + 1,), int64; empty for the highest order.
     """
 
     words: NDArray[np.int32]
@@ -83,7 +84,8 @@ class BackoffModel:
     where h is the context, h' is h without its first word, and backoff(h) is 1 if h is not listed.
 
     levels: n-grams by order, from 1 up.
-    number: index of each word among the unigrams, or -1; shape (ids + 3,), indexed by the word.
+    number: index among the unigrams of each token id, then of `<unk>`, `<s>` and `</s>`; -1 if the
+      model lacks the word; shape (ids + 3,).
     """
 
     levels: tuple[Level, ...]
@@ -105,10 +107,10 @@ class BackoffModel:
         return sum(array.nbytes for array in pack(self).values())
 
     def slices(self, context: Sequence[int]) -> list[tuple[float, int, int]]:
-        """Returns the continuations of each suffix of a context, the shortest suffix first.
+        """Returns three numbers for each suffix of a context, the shortest suffix first.
 
-        For a suffix of n words: its log back-off weight (0 if not in the model), and the range
-        (first, last + 1) of its continuations among the n-grams of order n + 1.
+        For a suffix of n words: its log back-off weight (0 if the model lacks the suffix), and the
+        indices, first and last + 1, of its continuations among the n-grams of order n + 1.
         """
         found = []
         for length in range(1, min(len(context), self.order - 1) + 1):
@@ -124,12 +126,12 @@ class BackoffModel:
         return found
 
     def _unigram(self, word: int) -> int:
-        """Returns a word's index among the unigrams; the index of `<unk>` if it is not one."""
+        """Returns a word's index among the unigrams; `<unk>`'s if the model lacks the word."""
         node = int(self.number[word]) if word < self.ids else -1
         return node if node >= 0 else int(self.number[UNKNOWN])
 
     def _child(self, depth: int, node: int, word: int) -> int:
-        """Returns the index of n-gram `node` extended by a word; -1 if the model lacks it."""
+        """Returns the index of n-gram `node` of levels[depth] plus a word; -1 if not listed."""
         level = self.levels[depth]
         start, end = level.first[node], level.first[node + 1]
         words = self.levels[depth + 1].words[start:end]
@@ -138,7 +140,7 @@ class BackoffModel:
 
 
 def build(orders: Iterable[Grams], *, source: str) -> BackoffModel:
-    """Returns the back-off model of n-grams, from order 1 up; `source` names their file."""
+    """Builds the model with these n-grams, given from order 1 up; errors name the file `source`."""
     levels: list[Level] = []
     number = np.empty(0, np.int32)
     # The n-grams of each order as keys: context index times number of unigrams, plus word index.
@@ -204,7 +206,7 @@ def _contexts(grams: Grams, number: NDArray[np.int32], keys: list[Keys], *, sour
 
 
 def _refuse(grams: Grams, wrong: NDArray[np.bool_], reason: str, *, source: str) -> None:
-    """Refuses n-grams if one is wrong; the message names the first wrong one."""
+    """Raises ValueError if an n-gram is marked in `wrong`; the message names the first one."""
     if not wrong.any():
         return
     row = int(wrong.argmax())

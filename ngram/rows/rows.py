@@ -48,8 +48,8 @@ class Rows:
     """Next-token distributions of an n-gram model over token ids.
 
     `</s>` is the end-of-text id; `<s>` has probability 0. The probability of `<unk>` is divided
-    equally among the ids that the model lacks. (KenLM gives all of this probability to each of the
-    ids.) If the model lacks no id, it is divided among all ids in proportion.
+    equally among the ids that the model lacks. (KenLM gives each of these ids all of it.) If the
+    model lacks no id, all probabilities are scaled up to sum to 1.
 
     width: number of ids in a distribution; None: the number of the tokenizer's ids. Ids beyond the
       tokenizer's have probability 0; ids beyond the width are cut off.
@@ -85,9 +85,9 @@ class Rows:
         return self  # nothing in it changes
 
     def context(self, text: Sequence[int]) -> list[int]:
-        """Returns the last words of a text, on which its next token depends.
+        """Returns the last words of a text, which determine the next token's distribution.
 
-        The text begins with `<s>`, and so does each part of it that follows an end of text.
+        Words before the text's last beginning or end are left out; `<s>` precedes the first word.
         """
         reach = self.model.order - 1
         last = list(text[max(len(text) - reach, 0) :])
@@ -96,7 +96,7 @@ class Rows:
         return words if len(words) == reach else [BEGIN, *words]
 
     def log_row(self, context: Sequence[int]) -> Row:
-        """Returns the logarithm of the next token's distribution after a context, (width,)."""
+        """Returns log-probabilities of the token after the words of `context`, shape (width,)."""
         slices = self.model.slices(context)
         weight = sum(backoff for backoff, _, _ in slices)
         # Probability without an id to go to is divided among the others in proportion.
@@ -114,7 +114,7 @@ class Rows:
 class Score:
     """The log-probability of a corpus.
 
-    words: number of scored tokens and ends of text.
+    words: number of scored words; a word is a token or an end of text.
     unknown: number of words that are not in the model's vocabulary.
     log_probability: sum of natural logarithms over all words.
     known_log_probability: sum of natural logarithms over the words in the model's vocabulary.
@@ -160,7 +160,7 @@ def score_rows(
 
 
 def load_kenlm(path: Path) -> Any:
-    """Returns KenLM's model of an ARPA file or binary; ValueError if KenLM cannot load it."""
+    """Loads an ARPA file, or KenLM's binary form of one; ValueError if KenLM cannot load it."""
     import kenlm
 
     config = kenlm.Config()
@@ -173,9 +173,10 @@ def load_kenlm(path: Path) -> Any:
 
 
 def score_kenlm(path: Path, sentences: NDArray[np.int32]) -> Score:
-    """Returns KenLM's score of a corpus, which gives `<unk>`'s probability to each unknown word.
+    """Returns KenLM's score of a corpus; each unknown word gets the whole probability of `<unk>`.
 
-    path: an ARPA file of order 2 to 6, or a binary built from it.
+    path: an ARPA file of order 2 to 6, or KenLM's binary form of one.
+    sentences: the ids of all texts in sequence, each text followed by END.
     """
     import kenlm
 

@@ -30,7 +30,7 @@ class Corpus:
     """A corpus in token ids.
 
     sentences: the ids of all texts in sequence, each text followed by END; int32.
-    replaced: number of unreadable parts that were replaced.
+    replaced: number of unreadable bytes and surrogate halves that were replaced.
     """
 
     sentences: NDArray[np.int32]
@@ -43,12 +43,12 @@ class Corpus:
 
     @property
     def tokens(self) -> int:
-        """Number of ids; ends of texts do not count."""
+        """Number of token ids, not counting the END after each text."""
         return len(self.sentences) - self.texts
 
 
 def corpus_files(sources: Sequence[str], pattern: str | None = None) -> list[Path]:
-    """Returns the given files and, sorted, the files in the given folders; at least one.
+    """Returns the given files and the files in given folders, sorted; refuses an empty result.
 
     pattern: selects a folder's files, for example `**/*.md`; None: all files with a known suffix.
     """
@@ -103,7 +103,7 @@ def _decoded(content: bytes) -> Document:
 
 
 def _whole(text: str) -> Document:
-    """Replaces lone surrogates, which tokenizers refuse; returns the text and their number."""
+    """Replaces lone surrogates, which tokenizers refuse; also returns how many were replaced."""
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return whole, whole.count(REPLACEMENT) - text.count(REPLACEMENT)
 
@@ -127,7 +127,7 @@ def _json_text(line: str, where: str) -> str:
 def encode_texts(texts: Iterable[Document], tokenizer: Any) -> Corpus:
     """Returns the token ids of texts that are not empty; refuses a corpus without tokens.
 
-    A text is divided where it contains the tokenizer's beginning-of-text or end-of-text token.
+    A text is split where it contains the tokenizer's beginning-of-text or end-of-text token.
     """
     breaks = np.array(sorted(vocabulary_of(tokenizer).breaks), np.int32)
     parts = [np.empty(0, np.int32)]

@@ -15,14 +15,15 @@ Ints = NDArray[np.int64]
 class NgramCounts:
     """The distinct n-grams of one order in a corpus, sorted by their words; arrays of shape (n,).
 
-    word: index of the last word in the vocabulary.
-    context: index, in the order below, of the n-gram without its last word.
-    suffix: index, in the order below, of the n-gram without its first word.
+    word: the last word's index in the vocabulary.
+    context: index, in the next lower order, of the n-gram without its last word.
+    suffix: index, in the next lower order, of the n-gram without its first word.
     raw: number of occurrences.
     adjusted: `raw` for the highest order and for n-grams that begin a text; else the number of
       distinct words before the n-gram (Kneser and Ney 1995; Chen and Goodman 1999, section 3).
-    tallied: adjusted counts as `lmplz` uses them for its discounts: in each lower order, the n-gram
-      that it processes last has its raw count, which visibly changes a small corpus's discounts.
+    tallied: the adjusted counts from which `lmplz` computes its discounts. In each order but the
+      highest, the n-gram that `lmplz` processes last has its raw count instead; in a small corpus
+      this changes the discounts.
     """
 
     word: Ints
@@ -45,8 +46,9 @@ def count_ngrams(
 ) -> CorpusCounts:
     """Returns the counts of all n-grams up to an order (1 to 6); calls `step` after each order.
 
-    Each text is preceded by one `<s>`, and n-grams do not cross texts. Each order is one sort of
-    64-bit keys: the rank of the first n-1 words times the vocabulary size, plus the last word.
+    Each text is preceded by one `<s>`, and no n-gram crosses from one text into the next. N-grams
+    of one order are counted by sorting 64-bit keys: (index of the first n-1 words) * (vocabulary
+    size) + (index of the last word).
 
     sentences: the ids of all texts in sequence, at least one text, each followed by END.
     """
@@ -100,10 +102,12 @@ def count_ngrams(
 
 
 def _last_of_lmplz(word: Ints, since: Ints, *, order: int, vocabulary: NDArray[np.int32]) -> int:
-    """Returns where in the corpus the n-gram that `lmplz` processes last ends.
+    """Returns the index in `word` of the last word of the n-gram that `lmplz` processes last.
 
     `lmplz` numbers words as they first occur (`</s>` and `<s>` before all others) and sorts n-grams
     by their last word, then by the word before it, and so on.
+
+    word: each corpus word's index in the vocabulary; since: number of words before it in its text.
     """
     first = np.zeros(len(vocabulary), np.int64)
     first[word[::-1]] = np.arange(len(word))[::-1]

@@ -60,12 +60,12 @@ def closed_form_discounts(tallied: NDArray[np.int64]) -> tuple[float, float, flo
 
 
 class KneserNey:
-    """Kneser-Ney smoothing: discounts adjusted counts, interpolates with the shorter context.
+    """Modified Kneser-Ney smoothing of the counts of each order (see the module's formulas).
 
-    `discounts` returns an order's discounts, or None if its counts are too few; then `fallback` are
-    used. `first_order` returns the probability of each word; `higher_order` returns the probability
-    of each n-gram and each context's back-off weight. `keep` marks the n-grams that the model
-    keeps, and `lower` holds the probabilities of the order below.
+    `discounts` returns the discounts of an order, or None if the order has too few counts;
+    `estimate` then uses `fallback`. `first_order` returns the probability of each word.
+    `higher_order` returns the probability of each n-gram and the back-off weight of each context.
+    `keep` marks the n-grams that are not pruned; `lower` is the next lower order's probabilities.
     """
 
     fallback: Discounts = FALLBACK_DISCOUNTS
@@ -89,7 +89,7 @@ class KneserNey:
 def _kneser_ney_shares(
     table: NgramCounts, keep: Bools, discounts: Discounts, *, contexts: int
 ) -> tuple[Floats, Floats]:
-    """Returns each n-gram's part of its probability, (a - D(a)) / a(h), and each context's γ(h)."""
+    """Returns each n-gram's (a - D(a)) / a(h) and each context's γ(h) (the module's formulas)."""
     adjusted = table.adjusted
     off = np.array([0.0, *discounts])[np.minimum(adjusted, 3)]
     freed = np.where(keep, off, adjusted)
@@ -106,7 +106,7 @@ _NOTHING_LEFT = 1e-9
 
 
 def good_turing_discounts(counts: NDArray[np.int64]) -> tuple[float, ...] | None:
-    """Returns the discounts d_1, …, d_k for the counts of one order; None if undefined."""
+    """Returns Katz's discounts d_1, …, d_k (the module's formula); None if they are undefined."""
     n = np.bincount(np.minimum(counts, MOST_DISCOUNTED + 2), minlength=MOST_DISCOUNTED + 3)
     if (n[1 : MOST_DISCOUNTED + 2] == 0).any():
         return None
@@ -121,13 +121,13 @@ def good_turing_discounts(counts: NDArray[np.int64]) -> tuple[float, ...] | None
 
 
 class Katz:
-    """Katz's back-off: discounts raw counts; unseen n-grams use the shorter context.
+    """Katz's back-off smoothing of the counts of each order (see the module's formulas).
 
-    The methods are as in `KneserNey`.
+    The methods have the same arguments and results as the methods of `KneserNey`.
 
-    If the Good-Turing discounts are undefined, counts are not discounted. A context without
-    probability left for unseen words then counts one more occurrence, as in SRILM. At order 1 the
-    remaining probability goes to `<unk>`; `<s>` gets none.
+    If the Good-Turing discounts are undefined, counts are not discounted. If a context then has no
+    probability left for unseen words, 1 is added to its total count c(h), as in SRILM. At order 1
+    the remaining probability goes to `<unk>`; `<s>` gets none.
     """
 
     fallback: Discounts = (1.0,) * MOST_DISCOUNTED
@@ -156,7 +156,7 @@ class Katz:
 def _good_turing_shares(
     table: NgramCounts, keep: Bools, discounts: Discounts, *, contexts: int
 ) -> tuple[Floats, Floats]:
-    """Returns each n-gram's d_c c(hw) / c(h), and each context's remaining probability."""
+    """Returns each n-gram's d_c c(hw) / c(h), and the probability each context has left."""
     share = np.array([0.0, *discounts, 1.0])[np.minimum(table.raw, MOST_DISCOUNTED + 1)]
     total = np.bincount(table.context, weights=table.raw, minlength=contexts)
     seen = np.where(keep, share * table.raw, 0.0)
@@ -171,7 +171,7 @@ Smoother = KneserNey | Katz
 
 
 def prune_thresholds(prune: Sequence[int], order: int) -> tuple[int, ...]:
-    """Returns a threshold for each order; the last given one also holds for all higher orders."""
+    """Returns one prune count per order; the last count in `prune` holds for all higher orders."""
     if len(prune) > order:
         raise ValueError(f"prune must have at most {order} counts, one an order, got {len(prune)}")
     if any(count < 0 for count in prune):
@@ -187,8 +187,8 @@ def estimate(
 ) -> tuple[list[Grams], tuple[int, ...]]:
     """Returns a smoothed model's n-grams by order, and the orders with fallback discounts.
 
-    prune: for each order, the count up to which n-grams are dropped, after discounts are estimated;
-      empty: none are dropped. `<unk>`, `<s>` and `</s>` are always kept.
+    prune: for each order, the largest count at which an n-gram is dropped, after discounts are
+      estimated; empty: none are dropped. `<unk>`, `<s>` and `</s>` are always kept.
     """
     vocabulary, tables = counts
     thresholds = prune_thresholds(prune, len(tables))

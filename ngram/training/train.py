@@ -50,7 +50,7 @@ def run_lmplz(
     """Runs `lmplz`, which writes an ARPA file; returns the orders with fallback discounts.
 
     sentences: the ids of all texts in sequence, each text followed by END.
-    prune: thresholds, one per order.
+    prune: for each order, the largest count at which an n-gram is dropped.
     """
     # `lmplz` would write probability 1 for a pruned `</s>`.
     texts = int(np.count_nonzero(sentences == END))
@@ -93,10 +93,11 @@ def train(
     """Trains a model; writes it and its description atomically, and returns the description.
 
     order: 1 to 6.
-    prune: for each order, the count up to which n-grams are dropped; the last count also holds for
-      all higher orders.
+    prune: for each order, the largest count at which an n-gram is dropped; the last count also
+      holds for all higher orders.
     tokenizer_name: the name by which the corpus's tokenizer was loaded.
-    lmplz: path of KenLM's program, which gives equal Kneser-Ney models; None: our own estimator.
+    lmplz: path of KenLM's program, which trains the model instead of our own estimator; both give
+      the same Kneser-Ney model. None: our own estimator.
     """
     check_order(order)
     if smoothing == "katz" and lmplz is not None:
