@@ -20,9 +20,10 @@ Number = tuple[float, Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference b - a of one number in two measurements, with its interval.
+    """The difference b - a between the values of one quantity in two measurements.
 
-    low, high: ends of the interval; None if the measurements have a single prompt.
+    number: the quantity's name, for example "speed-up at gamma 4".
+    low, high: ends of the difference's interval; None if the measurements have a single prompt.
     """
 
     number: str
@@ -39,9 +40,9 @@ class Difference:
 
 
 def paired(name: str, a: Number, b: Number) -> Difference:
-    """Returns the difference b - a of one number in two measurements with equal prompts.
+    """Returns the difference b - a of a quantity in two measurements with equal prompts.
 
-    The interval is a jackknife's: each prompt in turn is left out of both measurements.
+    a, b: its value, and its values with each prompt left out, for the interval (paired jackknife).
     """
     (value, before), (other, after) = a, b
     if len(before) != len(after):

@@ -40,9 +40,9 @@ GAMMA, BEAMS = 4, 4
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A started decoding of one text. Its session decodes each block when the caller asks for it.
+    """The decoding of one text, ready to run: iterate over `session` to decode block by block.
 
-    before: ids of the prompt to display before the blocks; empty: display no prompt.
+    before: token ids to display before the first block: the prompt's, or none.
     """
 
     tokenizer: Any
@@ -53,11 +53,11 @@ class Started:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateAlone:
-    """Settings of a text that the target decodes without a draft.
+    """Settings for decoding one text without a draft.
 
-    text: source of prompts, of which the first is used, and number of new tokens.
-    prompt: the text of the prompt; None: the prompt is read from the source.
-    compiling: whether passes are compiled: off, on or try.
+    text: source of the prompt, and largest number of new tokens.
+    prompt: text of the prompt; None: the first prompt of the source.
+    compiling: whether forward passes are compiled: off, on, or try (compile if possible).
     """
 
     models: TargetSettings = field(default_factory=TargetSettings)
@@ -70,9 +70,9 @@ class GenerateAlone:
     seed: int = 0
 
     def loaded(self, gammas: Sequence[int] = ()) -> LoadedPair:
-        """Returns the loaded models and prompt; a text then also ends after a stop string.
+        """Returns the loaded models and prompt, and the conditions that end the text.
 
-        gammas: draft lengths for which passes are compiled.
+        gammas: draft lengths for which forward passes are compiled.
         """
         require_one_process("generate")
         if "" in self.stop_strings:
@@ -91,9 +91,9 @@ class GenerateAlone:
         return replace(found, stopping=replace(found.stopping, stop_strings=strings))
 
     def started(self, loaded: LoadedPair, session: Session, rule: Rule) -> Started:
-        """Returns the session with the prompt's ids to display.
+        """Returns the session together with the prompt's ids to display.
 
-        No ids are displayed if the prompt is in a chat template or was read by an encoder.
+        No ids are displayed for a prompt in a chat template, or for an encoder–decoder target.
         """
         [ids] = loaded.prompts
         hidden = self.text.chat or session.text != ids
@@ -113,13 +113,13 @@ def generate_alone(request: GenerateAlone) -> Started:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generate(GenerateAlone):
-    """Settings of a text that a target decodes with a draft.
+    """Settings for decoding one text with a draft.
 
     draft_temperature: temperature of the draft; None: the target's temperature.
     policy_name: fixed, heuristic, confidence:P, product:P or adaptive.
     gamma: draft length of the fixed policy; None: 4.
     max_gamma: longest draft of other policies; None: 16.
-    verification, lenience: how drafts are verified; None: without loss.
+    verification, lenience: name of the acceptance rule; its lenience in (0, 1] (None: 1, lossless).
     """
 
     models: ModelSettings = field(default_factory=ModelSettings)
@@ -161,7 +161,7 @@ class GenerateBeams:
     """Settings of a speculative beam search (Leviathan et al. 2023, A.4).
 
     text, prompt: the source of the prompt, as in GenerateAlone.
-    draft_beams: number of beams of the draft's search; None: twice `beams`.
+    beams, draft_beams: number of beams of the target and of the draft; None: twice `beams`.
     """
 
     models: ModelSettings = field(default_factory=ModelSettings)

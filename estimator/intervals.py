@@ -23,9 +23,9 @@ Scale = Callable[[float, float, float], tuple[float, float]]
 
 
 def ratio(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns the interval of ± reach standard errors, symmetric in log(value).
+    """Returns the interval value · exp(± reach × error / value); [0, reach × error] for value 0.
 
-    For value 0 the interval is [0, reach × error].
+    error, reach: standard error of value, and number of standard errors on each side.
     """
     if value == 0:
         return 0.0, reach * error
@@ -34,9 +34,9 @@ def ratio(value: float, error: float, reach: float) -> tuple[float, float]:
 
 
 def rate(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns the interval of ± reach standard errors, symmetric in the log odds.
+    """Returns the interval of ± reach standard errors, symmetric in log(value / (1 - value)).
 
-    For the values 0 and 1 the interval is symmetric in the value, and cut to [0, 1].
+    For the values 0 and 1 the interval is value ± reach × error, cut to [0, 1].
     """
     if value in (0, 1):
         return max(0.0, value - reach * error), min(1.0, value + reach * error)
@@ -46,12 +46,12 @@ def rate(value: float, error: float, reach: float) -> tuple[float, float]:
 
 
 def difference(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns the interval value ± reach × error; reach: number of standard errors."""
+    """Returns the interval value ± reach × error. error: standard error; reach: number of them."""
     return value - reach * error, value + reach * error
 
 
 def student(degrees: float) -> float:
-    """Returns the number of standard errors in half an interval, by Student's t distribution."""
+    """Returns the number of standard errors on each side of an estimate, by Student's t."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, ENDS[1]))
@@ -78,6 +78,7 @@ def jackknife_interval(
 
     value: the statistic over all n prompts.
     without: θ_i, the statistic computed without prompt i, shape (n,); not used if n is 1.
+    scale: `ratio`, `rate` or `difference`: the scale on which the interval is symmetric.
     sizes: sizes of the prompts, shape (n,), for `degrees_of_freedom`; None: equal sizes.
     """
     left_out = np.asarray(without, dtype=np.float64)
@@ -92,7 +93,7 @@ def jackknife_interval(
 def ratio_interval(
     numerators: Sequence[float], denominators: Sequence[float], *, scale: Scale = ratio
 ) -> Interval:
-    """Returns the interval of sum(numerators) / sum(denominators); prompts add one of each."""
+    """Returns the interval of sum(numerators) / sum(denominators), both over prompts."""
     above, below = np.array(numerators, dtype=float), np.array(denominators, dtype=float)
     value = float(above.sum() / below.sum())
     without = left_out(above) / left_out(below)
@@ -110,12 +111,12 @@ def left_out(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def steps_out_of_order(
     seconds: Mapping[int, float], ratio: Callable[[int, int], Interval]
 ) -> dict[int, str]:
-    """Returns, by γ, a sentence about two neighbouring γ if the larger one has a faster step.
+    """Returns warnings, by γ, that a step takes less time than a step with the next smaller γ.
 
-    A step is faster if the whole interval of the ratio of step times is below 1.
+    A warning needs the whole interval of the ratio of step times below 1. Both γ get the warning.
 
     seconds: seconds per step, by γ.
-    ratio: from a smaller and a larger γ to the interval of the larger's step time over the other's.
+    ratio: returns, for a smaller and a larger γ, the interval of time(larger) / time(smaller).
     """
     found: dict[int, str] = {}
     for shorter, longer in pairwise(sorted(seconds)):

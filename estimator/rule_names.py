@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RuleKind:
-    """A kind of acceptance rule; CONTRIBUTING.md shows a complete example, `nothing`.
+    """A kind of acceptance rule; CONTRIBUTING.md shows a complete example, the rule `nothing`.
 
     judges: how the rule verifies drafts, for help texts.
-    rule: function from a lenience to the rule; the lenience is 1 unless the kind is lenient.
+    rule: function that makes the rule from a lenience, which is 1 unless the kind is lenient.
     lenient: whether the rule can have a lenience other than 1.
     """
 
@@ -25,14 +25,14 @@ class RuleKind:
 
 
 def _token(lenience: float) -> Rule:
-    """Returns Algorithm 1 (Leviathan et al. 2023), or appendix A.5 for a lenience below 1."""
+    """Returns speculative sampling (Leviathan et al. 2023): Algorithm 1, or A.5 if lenience < 1."""
     from reference.rules import STRICT, Lenient
 
     return STRICT if lenience == 1 else Lenient(lenience)
 
 
 def _block(lenience: float) -> Rule:
-    """Returns block verification, Algorithm 2 (Sun et al. 2024)."""
+    """Returns block verification (Sun et al. 2024, Algorithm 2); the lenience is ignored."""
     from reference.rules import BlockVerification
 
     return BlockVerification()

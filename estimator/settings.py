@@ -90,7 +90,7 @@ class TimingSettings:
     """The conditions that end timed runs.
 
     repeats: largest number of repeats of each run.
-    precision: error of speed-ups by timing, in per cent, at which repeats end; None: 3.
+    precision: timing error of the speed-ups, in per cent, at which repeats end; None: 3.
     time_limit: seconds after which no more runs begin; None: 120 for the embedded target, else no
       limit.
     """

@@ -25,9 +25,9 @@ _PARENTS = re.compile(r"-?\d+(,-?\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy(DrafterKind):
-    """A draft model whose own tokens another drafter drafts (Leviathan et al. 2023, section 6).
+    """A draft model that is sped up by a second drafter (Leviathan et al. 2023, section 6).
 
-    gamma: number of tokens that the inner drafter B drafts per block, N in `A via:N B`.
+    outer, inner, gamma: A, B and N in `A via:N B`. B drafts N tokens per block; A verifies them.
     """
 
     names = ("A via B (the model A, sped up by B)",)
@@ -63,9 +63,9 @@ class Hierarchy(DrafterKind):
 
 @dataclass(frozen=True, slots=True)
 class Tree(DrafterKind):
-    """A model, or a head on the target's states, that drafts a tree.
+    """A model, or a head on the target's states (`drafting`), that drafts a tree of tokens.
 
-    parents: for each drafted token the index of the token that it follows; -1: it follows the text.
+    parents: for each drafted token the index of its parent token; -1: the text's last token.
       For example, -1,-1,0 drafts two choices of the next token, and one token after the first.
     """
 

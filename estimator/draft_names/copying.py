@@ -19,10 +19,10 @@ _VLLM = re.compile(r"vllm(?::(\d+)-(\d+))?")
 class Lookup(DrafterKind):
     """Drafts the tokens that followed the longest earlier match of the text's last tokens.
 
-    longest, shortest: most and fewest tokens in a match; prompt_lookup_max and prompt_lookup_min
-      in vLLM.
-    earliest: which of several longest matches counts. True: the earliest, as in vLLM and, for
-      shortest = 1, in transformers. False: the latest, as in no server.
+    longest, shortest: largest and smallest number of tokens in a match (prompt_lookup_max and
+      prompt_lookup_min in vLLM).
+    earliest: which of several equally long matches is used. True: the earliest, as in vLLM and, for
+      shortest = 1, in transformers. False: the latest, which no server does.
     """
 
     prefix = "lookup"
@@ -69,7 +69,7 @@ class Lookup(DrafterKind):
 class Suffix(DrafterKind):
     """Suffix decoding (Oliaro et al. 2024) over the prompt and the output.
 
-    depth: depth of the suffix trees, the most tokens in a suffix plus its continuation.
+    depth: depth of the suffix trees: largest number of tokens in a suffix plus its continuation.
     file: a log of earlier outputs, from which a second tree is built; None: no second tree.
     """
 

@@ -37,7 +37,7 @@ JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME, ANY_NAME = range(4)
 class LoadContext:
     """The target and settings with which a drafter is loaded.
 
-    passes: takes a draft model and returns it, with compiled passes if the user wants them.
+    passes: function that compiles a draft model's forward passes; by default it changes nothing.
     """
 
     target: CachedModel
@@ -46,7 +46,7 @@ class LoadContext:
     passes: Callable[[CachedModel], CachedModel] = lambda draft: draft
 
     def pretrained(self, name: str) -> CachedModel:
-        """Returns the named transformers model, loaded with the target's device and precision."""
+        """Returns the named transformers model, on the target's device, in the settings' dtype."""
         from reference.models.huggingface import load_model, require_same_kind
 
         draft = load_model(
@@ -64,15 +64,15 @@ class DrafterKind(ABC):
 
     prefix: first word of this kind's names; "" if a name has no fixed first word.
     names: names for help texts, which show whether a value after a colon is allowed or needed.
-    match_priority: kinds with smaller numbers try to read a name first.
-    own_states: whether the drafter reads hidden states of the target, and so drafts for no other
-      model.
-    rescores: whether the drafter can choose among drafts of blockwise heads.
+    match_priority: a name that fits several kinds is of the kind with the smallest number.
+    own_states: whether the drafter reads hidden states of the target, so that it can draft for no
+      other model.
+    rescores: whether the drafter's scores can choose among several drafts of blockwise heads.
     supports_trees: whether the drafter can draft trees (`reference.drafters.trees`).
-    uncompiled: why models cannot have compiled passes with this drafter; None: they can.
-    unspread: why the target cannot be on several devices; None: it can.
+    uncompiled: why models cannot be compiled if this drafter is used; None: they can.
+    unspread: why the target's layers cannot be divided among devices; None: they can.
     unmeasured: why acceptance cannot be measured; None: it can.
-    earliest: whether the drafter is a lookup that copies after the earliest match.
+    earliest: whether the drafter is a lookup that copies the tokens after the earliest match.
 
     Example of a kind's name (CONTRIBUTING.md shows a complete kind, `Repeat`):
       >>> class Silence(DrafterKind):
@@ -118,7 +118,7 @@ class DrafterKind(ABC):
 
     @abstractmethod
     def load(self, context: LoadContext) -> DrafterOf:
-        """Returns a function that makes the drafter; refuses a target that it does not fit."""
+        """Returns a function that makes the drafter; refuses a target that does not suit it."""
 
     @property
     def reads(self) -> frozenset[str]:
@@ -140,7 +140,7 @@ class DrafterKind(ABC):
         return None
 
     def from_texts(self, tokenizer: Any) -> Copies | None:
-        """Returns a function that drafts along recorded texts; None: the drafter needs a model."""
+        """Returns a function that drafts in recorded texts; None if the drafter runs a model."""
         return None
 
     @property
@@ -165,9 +165,9 @@ class DrafterKind(ABC):
 
 
 class ModelKind(DrafterKind):
-    """A draft model, for which another drafter can draft.
+    """A kind of draft model, as opposed to heads and drafters that copy tokens.
 
-    of_target: whether the model is a part of the target.
+    of_target: whether the draft model is a part of the target, for example its first layers.
     """
 
     supports_trees = True
@@ -175,7 +175,7 @@ class ModelKind(DrafterKind):
 
     @abstractmethod
     def model(self, context: LoadContext) -> CachedModel:
-        """Returns the model with uncompiled passes."""
+        """Returns the draft model, not yet compiled."""
 
     def load(self, context: LoadContext) -> Callable[[Sampling], ModelDrafter]:
         from reference.drafters.model_drafter import ModelDrafter
@@ -193,7 +193,7 @@ def walk(drafter: DrafterKind) -> Iterator[DrafterKind]:
 
 
 def positive(value: str, form: str, text: str) -> int:
-    """Returns the positive integer in a name; form shows its place, for example "exit:N"."""
+    """Returns the positive integer `value` of the drafter's name `text`, whose form is "exit:N"."""
     if not (value.isdecimal() and int(value) > 0):
         raise ValueError(f"draft {form} needs a positive integer {form[-1]}, got {text!r}")
     return int(value)
@@ -219,7 +219,7 @@ def parse_drafter(text: str) -> DrafterKind:
 
 
 def drafter_forms() -> str:
-    """Returns the names of all kinds, as help lists them."""
+    """Returns the names of all kinds in one phrase for help texts, for example "A, B, or C"."""
     kinds = sorted(drafter_kinds(), key=lambda kind: kind.match_priority != OWN_NAME)
     names = [form for kind in kinds for form in kind.names]
     return ", ".join(names[:-1]) + f", or {names[-1]}"

@@ -43,7 +43,7 @@ class Embedded(ModelKind):
 
 @dataclass(frozen=True, slots=True)
 class HuggingFace(ModelKind):
-    """A model of Hugging Face. name: its name, or its folder."""
+    """A draft model in the format of transformers. name: its name on the hub, or its folder."""
 
     prefix = "hf"
     names = ("hf:NAME", "a Hugging Face name or folder")
@@ -72,7 +72,7 @@ class HuggingFace(ModelKind):
 
 @dataclass(frozen=True, slots=True)
 class EarlyExit(ModelKind):
-    """An early exit from the target. layers: number of the target's first layers that draft."""
+    """A draft model that is the first `layers` layers of the target (early exit)."""
 
     prefix = "exit"
     names = ("exit:L",)

@@ -47,7 +47,7 @@ class Ngram(DrafterKind):
             require_tokenizer(Path(self.file), tokenizer, name=target)
 
     def rows(self, tokenizer: Any, *, width: int | None = None) -> Rows:
-        """Returns the n-gram model's distributions; width: size of the target's vocabulary."""
+        """Returns the n-gram model's next-token distributions; width: ids per distribution."""
         from ngram.formats.model_files import embedded_model, load_model
         from ngram.rows.rows import Rows, vocabulary_of
 

@@ -23,7 +23,7 @@ def target_source(name: str) -> str:
 
 
 def file_stamps(name: str) -> list[str]:
-    """Returns name, size and modification time of each file at a path; a hub name as it is."""
+    """Returns name, size and time of a file, or of each file in a folder; [name] for a hub name."""
     path = Path(name)
     if not path.exists():
         return [name]
@@ -33,7 +33,7 @@ def file_stamps(name: str) -> list[str]:
 
 
 def model_files(target: str, drafters: Iterable[DrafterKind]) -> list[str]:
-    """Returns name, size and time of all files from which a target and its drafters are loaded."""
+    """Returns `file_stamps` of all files from which a target and its drafters are loaded."""
     parts = (part for drafter in drafters for part in walk(drafter))
     sources = [target_source(target), *(source for part in parts for source in part.sources)]
     return [stamp for source in sources for stamp in file_stamps(source)]
@@ -74,9 +74,10 @@ def read_corpus(
 
 @dataclass(frozen=True, slots=True)
 class FolderPair:
-    """Files of a target and a draft, for engines that load models themselves, and the prompts.
+    """A target, a draft model and prompts, for an engine (a server) that loads models itself.
 
-    target, draft: names or folders; a draft's folder also has the tokenizer's files.
+    target_name, draft_name: the names that the user gave.
+    target, draft: hub names or folders to load from. The draft's folder contains a tokenizer.
     prompts: token ids per prompt, for at least two prompts.
     """
 
@@ -90,9 +91,11 @@ class FolderPair:
 def folder_pair(
     target: str | None, drafts: Sequence[str], text: PromptSettings, folder: Path
 ) -> FolderPair:
-    """Returns a pair without loading its models, and twice the requested number of prompts.
+    """Returns a target, a draft and prompts for an engine, without loading the models.
 
-    target: embedded, a name or a folder; None: the embedded one.
+    Prompts are twice as many as requested: half to measure costs, half to check predictions.
+
+    target: embedded, a hub name or a folder; None: embedded.
     drafts: name of one draft model; empty: the embedded draft, if the target is embedded.
     folder: folder for temporary files; it must exist as long as the pair is used.
     """

@@ -51,9 +51,9 @@ OF_SOME_KINDS = ("lattice_k", "rescoring_weight")
 class LoadedPair:
     """The models, drafters and prompts that a command loaded.
 
-    drafters: for each drafter's name, a function from sampling settings to the drafter.
+    drafters: by drafter's name, a function that makes the drafter from sampling settings.
     prompts: token ids per prompt, for at least one prompt.
-    texts: the prompts as read; empty texts for prompts from Python's library.
+    texts: the prompts as read; empty texts for prompts made from source files of Python's library.
     origins: strings that identify the models' content: files, device, precision.
     """
 
@@ -82,7 +82,7 @@ def one_draft(models: ModelSettings) -> str:
 
 
 def require_rule(drafts: Iterable[str], rule: Rule) -> None:
-    """Refuses drafts with several continuations unless the acceptance rule is the strict one."""
+    """Refuses drafts with several continuations of one text unless the rule is `Strict`."""
     for draft in drafts:
         if parse_drafter(draft).branches and not isinstance(rule, Strict):
             raise ValueError(
@@ -99,14 +99,14 @@ def load(
     compiling: str = "off",
     gammas: Sequence[int] = (),
 ) -> LoadedPair:
-    """Returns the models, drafters and prompts that settings name.
+    """Loads and returns the models, drafters and prompts that settings name.
 
-    Names, prompts, device and tokenizers are checked, in this order, before a model is read.
+    Names, prompts, device and tokenizers are checked before a model is read.
 
     sampling: sampling settings of the target; None: top-k and top-p cut off no tokens.
     prompt: text of the only prompt; None: read the prompts from the source that `text` names.
-    compiling: off, on or try.
-    gammas: draft lengths for which passes are compiled.
+    compiling: whether forward passes are compiled: off, on, or try (compile if possible).
+    gammas: draft lengths for which forward passes are compiled.
     """
     target_name = EMBEDDED if models.target is None else models.target
     texts = wanted_prompts(text, prompt)
@@ -185,7 +185,7 @@ DRAFT_WIDTHS = (1, 2)
 def _with_passes(
     model: CachedModel, *, compiling: str, longest: int, widths: Sequence[int] = DRAFT_WIDTHS
 ) -> CachedModel:
-    """Returns the model, with compiled passes if `compiling` is "on", or "try" and it succeeds."""
+    """Returns the model, compiled if `compiling` is "on", or if it is "try" and compiling works."""
     if compiling == "off":
         return model
     try:
@@ -207,9 +207,10 @@ STOPPING = {"confidence": Confidence, "product": Product}
 def parse_policies(
     names: Sequence[str], *, gammas: Sequence[int], max_gamma: int
 ) -> dict[str, Policy | None]:
-    """Returns the named policies for draft lengths. The name `fixed` adds a policy per gamma.
+    """Returns, by name, the policies that choose draft lengths. `fixed` adds one policy per gamma.
 
-    The policy `adaptive` is None, because it needs costs that are measured later.
+    `adaptive` has the value None, because it needs costs that are measured later.
+    max_gamma: longest draft of the policies other than `fixed`.
     """
     policies: dict[str, Policy | None] = {}
     for name in names:

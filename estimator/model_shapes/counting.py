@@ -52,7 +52,7 @@ Count = Callable[[Mapping[str, Any], tuple[str, ...], Part], Counted]
 def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "whole") -> Counted:
     """Returns the counts of the model that transformers builds, or of its last decoder layer.
 
-    kept: regular expressions for names of modules that quantisation leaves plain.
+    kept: regular expressions for the names of modules that are not quantised.
     """
     # The storage format of weights changes no module.
     text, model, caches, uses = _built(json.dumps(without_storage(config), default=dict))
@@ -81,7 +81,7 @@ def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "w
 def _built(
     config: str,
 ) -> tuple[Any, PreTrainedModel, list[tuple[CacheLayers, ...]], Mapping[str, int]]:
-    """Returns configuration, module, caches per layer and uses of matrices of a config.json."""
+    """Returns configuration, module, caches by layer and uses of matrices (see `meta_pass`)."""
     parsed = json.loads(config)
     decoder = decoder_config(parsed)
     model = build(decoder, kind=parsed["model_type"])
@@ -100,7 +100,7 @@ def _size(config: Any, *names: str, default: int | None = None) -> int:
 
 
 def architecture(config: Mapping[str, Any]) -> str:
-    """Returns the name of a model's architecture."""
+    """Returns the model_type of a configuration; refuses a configuration without one."""
     kind = config.get("model_type")
     if not isinstance(kind, str) or not kind:
         raise ValueError("config.json must name its architecture, got no model_type")
@@ -130,7 +130,7 @@ def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
 
 
 def without_storage(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the configuration without quantisation, which changes no module (see `storage`)."""
+    """Returns the configuration without its quantisation, which does not affect the counts."""
     return {name: value for name, value in config.items() if name != "quantization_config"}
 
 

@@ -36,7 +36,7 @@ def read_pair(
 
     dtype, activations: number formats of weights and activations, as in `shape_of`.
     draft_dtype: number format of the draft's weights; None: dtype.
-    uncached: whether both models are counted without the cache of earlier counts.
+    uncached: whether to count both models afresh, without the user's cache of earlier counts.
     """
     counts = count if uncached else count_once
     target_config, draft_config = _read_config(target_file), _read_config(draft_file)
@@ -88,7 +88,7 @@ def draft_of(
 ) -> DraftShape:
     """Returns the shape of the draft that a parsed config.json describes.
 
-    config: the draft's configuration; for the target's own MTP head, the target's.
+    config: the draft's configuration. The target's own MTP head has the target's configuration.
     target, target_shape: the target's configuration, and its shape.
     dtype, activations, count: as in `shape_of`.
     """
@@ -113,7 +113,7 @@ def kind_of(config: Mapping[str, Any], *, target: Mapping[str, Any]) -> HeadKind
 
 
 def _flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns a configuration in the format of `speculators` without nested objects.
+    """Returns a `speculators` configuration with the keys of nested objects at the top level.
 
     Configurations in other formats are returned unchanged. Refuses unknown types of head, and a
     configuration without layers.
@@ -136,7 +136,7 @@ def _flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _tokens(drafting: Any) -> Any:
-    """Returns the number of tokens that the default, or else the first, drafting method drafts."""
+    """Returns the draft length of the default method in a speculators_config, else the first's."""
     methods = drafting.get("proposal_methods") if isinstance(drafting, Mapping) else None
     if not isinstance(methods, list) or not all(isinstance(each, Mapping) for each in methods):
         return None

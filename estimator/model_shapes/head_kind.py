@@ -26,9 +26,10 @@ LAYERS = "llama"
 class Head:
     """A head's configuration, its target, and the functions that count its weights.
 
-    config: the head's parsed config.json, the keys of nested objects included; for multi-token
-      prediction, the target's.
-    shape_of, storage: functions from a configuration to its model's shape and storage formats.
+    config: the head's parsed config.json, with the keys of nested objects at the top level; for
+      multi-token prediction, the target's.
+    target: the target's shape.
+    shape_of, storage: functions that return the shape and the storage formats of a configuration.
     """
 
     kind: "HeadKind"
@@ -48,7 +49,7 @@ class Head:
         return tuple(replace(each, held=False) for each in self.target.only("head"))
 
     def integer(self, name: str) -> int:
-        """Returns the positive integer of a required key."""
+        """Returns the value of a configuration key; refuses a value that is no positive integer."""
         value = self.config.get(name)
         size = first_size([value])
         if size is None:
@@ -69,7 +70,7 @@ class Head:
         return next((len(each) for each in lists if isinstance(each, Sequence) and each), default)
 
     def require_width(self, name: str, width: Any) -> int:
-        """Returns the target's width; refuses a draft's width that differs."""
+        """Returns the target's hidden size; refuses a draft whose hidden size (`width`) differs."""
         if width != self.target.hidden:
             raise ValueError(
                 f"{name} of the draft must be {self.target.name}'s, {self.target.hidden}, "
@@ -78,18 +79,18 @@ class Head:
         return self.target.hidden
 
     def target_width(self) -> int:
-        """Returns the width of the target's states, after checking it against the configuration."""
+        """Returns the target's hidden size; refuses a configuration that states another."""
         stated = self.config.get("target_hidden_size") is not None
         name = "target_hidden_size" if stated else "hidden_size"
         return self.require_width(name, self.config.get(name))
 
     def body(self, vocabulary: int) -> ModelShape:
-        """Returns the shape of the head's decoder layers and an output matrix of its own."""
+        """Returns the shape of the head's decoder layers with an output matrix of its own."""
         sizes = {"vocab_size": vocabulary, "tie_word_embeddings": False}
         return self.shape_of({"model_type": LAYERS, **self.config, **sizes})
 
     def weights(self, kind: WeightKind, values: int) -> Weights:
-        """Returns this number of weights, stored in the head's number format."""
+        """Returns weights of one kind, stored in the head's format; values: number of weights."""
         stored = self.stored
         form = stored.quantised if kind in LINEAR else stored.plain
         return stored.weights(CountedWeights(kind, values), form)
@@ -97,7 +98,7 @@ class Head:
     def step(
         self, name: str, *weights: Weights, caches: tuple[CacheLayers, ...] = ()
     ) -> ModelShape:
-        """Returns a draft step with one layer, of the target's sizes, that reads what is given."""
+        """Returns a draft step: one layer with these weights and caches, and the target's sizes."""
         shape = replace(self.target, name=name, layers=1, weights=weights, caches=caches)
         return replace(shape, activations=self.stored.activations)
 
@@ -110,10 +111,10 @@ class Head:
         parallel: bool = False,
         longest: int | None = None,
     ) -> DraftShape:
-        """Returns a head that has the layers of `body` and uses the target's embedding.
+        """Returns the shape of a head that has the layers of `body` and the target's embedding.
 
         added: more weights that every draft step uses.
-        once, in_turn: weights used once per block, or for one token after another (DraftShape).
+        once, in_turn, parallel, longest: see `DraftShape`.
         """
         step = replace(body, name=f"{self.kind.name} head", weights=(*body.multiplied, *added))
         held = sum(each.stored_bytes for each in (*step.weights, *once, *in_turn) if each.held)
@@ -123,21 +124,21 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class HeadKind:
-    """One kind of head: a constant of a module in `estimator.model_shapes.heads`.
+    """One kind of head; each kind is a constant in a module of `estimator.model_shapes.heads`.
 
-    shape: counts a head of this kind.
-    match_priority: kinds with lower numbers look at a configuration first.
-    prior: name of the kind's prior of costs in `simulator.cost.fitted.prior.DRAFTS`.
-    named: text in the kind's architecture names, in lower case; "" if names do not show the kind.
+    shape: function that returns the shape of a head of this kind.
+    match_priority: a configuration that fits several kinds is of the kind with the lowest number.
+    prior: class of drafts in the prior of costs, a name in `simulator.cost.fitted.prior.DRAFTS`.
+    named: text that the names of this kind's architectures contain, in lower case; "": no text.
     types: values of `model_type` that only this kind has.
     keys: keys that only configurations of this kind have.
     nested: name of an object in the configuration that holds more of the head's keys.
-    recognises: test by other signs, given a configuration and its target's; None: no other signs.
-    methods: name of the kind's method on each server that loads it, by the server's name.
+    recognises: further test of a configuration, given it and its target's; None: no further test.
+    methods: by server's name, the name of the speculation method that loads this kind there.
     speculators: the kind's `speculators_model_type`; None if that format has no such kind.
     in_target: whether the target's checkpoint contains the head, so servers load no other file.
     drafts_blocks: whether servers expect a block size for the kind, instead of a number of steps.
-    parallel_drafting: whether servers load it as another kind that drafts all positions at once.
+    parallel_drafting: whether vLLM needs the flag `parallel_drafting` to load the kind.
 
     Example: a kind recognised by one key, counted as a body of llama layers.
 
@@ -163,7 +164,7 @@ class HeadKind:
     parallel_drafting: bool = False
 
     def describes(self, config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
-        """Returns whether a configuration is of this kind; target: its target's configuration."""
+        """Returns whether `config` describes a head of this kind; target: the target's config."""
         return (
             (self.named != "" and self.named in class_names(config))
             or config.get("model_type") in self.types
@@ -174,7 +175,7 @@ class HeadKind:
 
 @cache
 def head_kinds() -> tuple[HeadKind, ...]:
-    """Returns all kinds, in the order in which they look at a configuration."""
+    """Returns all kinds of head, sorted by `match_priority`."""
     found = members("estimator.model_shapes.heads")
     kinds = (each for each in found if isinstance(each, HeadKind))
     return tuple(sorted(kinds, key=lambda kind: kind.match_priority))
@@ -186,7 +187,7 @@ def head_kind(name: str) -> HeadKind | None:
 
 
 def prior_of(name: str) -> str:
-    """Returns the class of drafts, a key of `DRAFTS` in the prior of costs, of a kind of draft."""
+    """Returns the class, in the prior of costs, of a kind of draft, for example "EAGLE-3"."""
     kind = head_kind(name)
     return name if kind is None else kind.prior
 

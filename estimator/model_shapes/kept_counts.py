@@ -43,9 +43,9 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 
 
 class Known(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The counts of a well-known model, and the inputs of `count` that give them.
+    """The counts of a well-known model, and the arguments of `count` that lead to these counts.
 
-    sizes: the parts of the configuration that determine sizes, from the function `sizes`.
+    sizes: the configuration's entries that determine sizes, as returned by the function `sizes`.
     """
 
     sizes: dict[str, Any]
@@ -55,7 +55,7 @@ class Known(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def sizes(config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns the parts of a configuration that determine sizes; None for an unknown family."""
+    """Returns the configuration's entries that determine sizes; None for unknown model families."""
     family = config.get("model_type")
     if family == "llama4" and isinstance(config.get("text_config"), Mapping):
         return sizes(config["text_config"])
@@ -93,7 +93,7 @@ def known_count(
 
 @cache
 def read_known() -> tuple[Known, ...]:
-    """Returns the counts that the package contains (scripts/count_known.py writes them)."""
+    """Returns the known counts from the package's own file (scripts/count_known.py writes it)."""
     return msgspec.json.decode(FILE.read_bytes(), type=tuple[Known, ...])
 
 
@@ -102,8 +102,8 @@ def count_once(
 ) -> Counted:
     """Returns the result of `count`, from the cache if the cache contains it.
 
-    A cached count holds for one version of transformers and of specplan's counting code. A cache
-    file that cannot be read or written is ignored.
+    A cached count is used only with the versions of transformers and of specplan's counting code
+    that made it. A cache file that cannot be read or written is ignored.
     """
     plain = without_storage(config)
     known = known_count(plain, kept, part)

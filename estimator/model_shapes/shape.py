@@ -25,7 +25,7 @@ class Storage:
     plain: format of unquantised weights.
     quantised: format of linear layers and experts; equal to plain if nothing is quantised.
     activations: a name in simulator.cost.roofline.hardware.COMPUTED.
-    kept: regular expressions, searched in module names, for modules that stay plain.
+    kept: regular expressions, searched in module names, for modules that are not quantised.
     """
 
     plain: NumberFormat
@@ -34,7 +34,7 @@ class Storage:
     kept: tuple[str, ...] = ()
 
     def weights(self, of: CountedWeights, form: NumberFormat) -> Weights:
-        """Returns the counted weights as stored in a number format, `plain` or `quantised`."""
+        """Returns counted weights as stored in one number format, `plain` or `quantised`."""
         stored_bytes = of.values * form.bytes_per_value
         computed_in = form.product_format(self.activations)
         return Weights(
@@ -51,8 +51,8 @@ def shape_of(
 ) -> ModelShape:
     """Returns the shape of the causal language model that a configuration describes.
 
-    The class that transformers would load is built on torch's meta device, which takes seconds and
-    no memory. Its weights are counted, and its caches come from a pass on that device.
+    The model is built by transformers on torch's meta device, which takes seconds and no memory.
+    Its weights are counted, and its caches are measured in a pass on that device.
 
     config: the parsed config.json; for a multimodal model only the text part counts.
     dtype: number format of the weights, a name in `FORMATS`; None: as the configuration states.
@@ -70,7 +70,7 @@ def shape_of(
 
 
 def stored_weights(counted: Iterable[CountedWeights], stored: Storage) -> tuple[Weights, ...]:
-    """Returns the weights in their storage formats. Weights of equal kind and format are added."""
+    """Returns the weights in their storage formats, summed over equal kinds and formats."""
     totals: Counter[tuple[NumberFormat, CountedWeights]] = Counter()
     for each in counted:
         quantised = each.quantised or stored.quantised.everywhere
@@ -120,7 +120,7 @@ def _named(parts: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _quantised(fields: Mapping[str, Any], plain: str) -> tuple[NumberFormat, str]:
-    """Returns the formats of weights and activations that a quantization_config states."""
+    """Returns the formats of weights and activations. fields: the quantization_config."""
     method = str(fields.get("quant_method", fields.get("quant_algo", "none"))).lower()
     if method in _METHODS:
         name, narrow = _METHODS[method]
@@ -173,7 +173,7 @@ def _integer(bits: Any, fields: Mapping[str, Any], *, asymmetric: bool) -> Numbe
 
 
 def _pattern(module: str) -> str:
-    """Returns a regular expression for a module: a name's part, a glob, or "re:" and the regex."""
+    """Returns a regular expression for modules named by part of a name, a glob, or "re:REGEX"."""
     if module.startswith("re:"):
         return module.removeprefix("re:")
     words = (re.escape(word) for word in module.removeprefix("model.").split("*"))

@@ -38,7 +38,7 @@ class CountedWeights:
     """The weights of one kind (attention, experts, …) before their number format is chosen.
 
     kind, values, experts, active, held: see simulator.cost.roofline.shapes.Weights.
-    quantised: whether these weights are quantised in a model whose linear layers are quantised.
+    quantised: whether these weights are quantised if the model is stored quantised.
     """
 
     kind: WeightKind
@@ -59,10 +59,10 @@ def count_weights(
 ) -> tuple[CountedWeights, ...]:
     """Returns the model's weights by kind. A tied output matrix is counted once, as kind "head".
 
-    kept: regular expressions for names of modules that quantisation leaves plain.
+    kept: regular expressions for the names of modules that are not quantised.
     within: prefix of the names of the weights to count.
-    uses: number of uses per pass, by the matrix's name; 1 for names not listed (`meta_pass`). A
-      matrix that is used n times is counted n times, and `held` is true for one of the n.
+    uses: uses of each matrix in a pass, by name (see `meta_pass`); names not listed: 1. A matrix
+      that is used n times is counted n times, and `held` is true for only one of the n counts.
     """
     totals: Counter[CountedWeights] = Counter()
     for kind, name, parameter, experts in _sorted(model):
@@ -78,7 +78,7 @@ def count_weights(
 
 
 def last_layer(model: PreTrainedModel) -> str:
-    """Returns the text with which the names of all weights in the last decoder layer begin."""
+    """Returns the common prefix of the names of the last decoder layer's weights."""
     from torch import nn
 
     lists = [(name, m) for name, m in model.named_modules() if isinstance(m, nn.ModuleList)]
@@ -114,7 +114,7 @@ def _sorted(model: PreTrainedModel) -> Iterator[tuple[WeightKind, str, Tensor, i
 
 
 def _experts(parts: list[str], parameter: Tensor, modules: dict[str, nn.Module]) -> int:
-    """Returns the number of routed experts that a parameter belongs to; 0 for none."""
+    """Returns the number of routed experts in a parameter's layer; 0 if it belongs to no expert."""
     owner = modules[".".join(parts[:-1])]
     routed = "Experts" in type(owner).__name__
     for i, part in enumerate(parts[:-1]):
@@ -160,7 +160,7 @@ def first_size(values: Iterable[Any]) -> int | None:
 
 
 def layer_caches(cache: Any, config: PreTrainedConfig) -> list[tuple[CacheLayers, ...]]:
-    """Returns the caches of each layer; refuses a model without caches or with an unknown kind."""
+    """Returns the caches of each layer; refuses models without caches or with an unknown cache."""
     each_layer: list[tuple[CacheLayers, ...]] = []
     latest: dict[str, CacheLayers] = {}
     kinds = chain(getattr(config, "layer_types", None) or (), repeat(""))

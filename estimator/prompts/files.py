@@ -27,7 +27,7 @@ class Prompt:
     """One prompt from a file.
 
     text: not empty, without half surrogate pairs.
-    category: topic, by which acceptance is reported; None if the file states none.
+    category: topic of the prompt, to report acceptance by topic; None if the file states none.
     reference: reference answer; None if the file states none.
     """
 
@@ -37,7 +37,7 @@ class Prompt:
 
 
 def read_prompts(source: str) -> list[Prompt]:
-    """Returns the prompts in a file, or one prompt per file with text of a folder or a glob.
+    """Returns the prompts in a file, or one prompt per text file if `source` is a folder or glob.
 
     A .txt file has one prompt per line. A line of a .jsonl or .ndjson file, or an item of a .json
     file's list, is read by `prompt_of`. Blank lines, and hidden files of a folder, are ignored.

@@ -60,7 +60,7 @@ def _of_table(path: Path) -> Iterator[list[dict[str, Any]]]:
 
 
 def encoded(part: LogPart, tokenizer: Any) -> tuple[list[Pair], list[tuple[int, str]]]:
-    """Returns a part's pairs (prompt ids, output ids), and its bad lines (line number, reason).
+    """Returns pairs (prompt ids, output ids) of a part of a log, and bad lines (number, reason).
 
     tokenizer: converts text to ids; None: the log must contain ids, which are not checked.
     """
@@ -100,7 +100,7 @@ def _parsed(line: bytes | dict[str, Any]) -> LogLine:
 
 
 def _ids(values: list[Any], tokenizer: Any, *, special: bool) -> list[Any]:
-    """Returns token ids for each value; special: whether special tokens are added to texts."""
+    """Returns token ids for each value, text or ids; special: whether texts get special tokens."""
     texts = [value for value in values if isinstance(value, str)]
     if not texts or tokenizer is None:
         return values

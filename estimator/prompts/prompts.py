@@ -20,7 +20,7 @@ DEFINITION = re.compile(r"^(?:def|class) ", re.MULTILINE)
 
 
 def wanted_prompts(settings: PromptSource, given: str | None = None) -> list[Prompt] | None:
-    """Returns the requested number of prompts; None: prompts come from Python's library sources.
+    """Returns the requested number of prompts; None if settings name no source of prompts.
 
     given: the text of a single prompt; None: prompts are read from the source in the settings.
     """
@@ -50,7 +50,10 @@ def wanted_prompts(settings: PromptSource, given: str | None = None) -> list[Pro
 def encoded_prompts(
     prompts: Sequence[Prompt] | None, tokenizer: Any, settings: PromptSource, target_name: str
 ) -> list[list[int]]:
-    """Returns the prompts' ids, cut to a length or in the chat template if settings request it."""
+    """Returns token ids per prompt, cut or in a chat template if settings request it.
+
+    prompts: None: use `embedded_prompts`. target_name: the target's name, for messages.
+    """
     longest = settings.prompt_tokens
     if prompts is None:
         tokens = EMBEDDED_PROMPT_TOKENS if longest is None else longest

@@ -82,7 +82,10 @@ class HeadTraining:
         return model
 
     def training(self, name: str, learnt: Tensor, settings: Mapping[str, object]) -> Training:
-        """Returns the training loop; a checkpoint made with other `settings` is refused."""
+        """Returns the training loop, which refuses a checkpoint made with other settings.
+
+        name: label of the progress bar. learnt: token ids to learn, shape (windows, tokens).
+        """
         self.work.mkdir(exist_ok=True)
         identity = {
             "target": self.target,

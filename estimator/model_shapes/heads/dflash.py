@@ -18,10 +18,10 @@ def dflash(head: Head, *, in_turn: Sequence[Weights] = (), anchored: bool = Fals
 
     The head also attends to keys and values projected from some of the target's states. It uses the
     target's embedding and output matrix, unless it has a vocabulary of its own. The first position
-    of a block holds the last known token.
+    of a block holds the last verified token; the other positions hold masks.
 
-    in_turn: weights that multiply every token after the pass, one token after another.
-    anchored: whether the known token's position drafts, too. A configuration may override this.
+    in_turn: weights that are used after the pass, for each drafted token in turn.
+    anchored: whether the first position drafts, too. A configuration may override this.
     """
     width = head.integer("hidden_size")
     tapped = head.target_width()
@@ -102,8 +102,8 @@ DOMINO = HeadKind(
 def dspark(head: Head) -> DraftShape:
     """Returns the shape of a DSpark head: DFlash, after which a bias is added to the logits.
 
-    The bias depends on the token before and has low rank, W1 W2: for every token a row of W1 is
-    looked up and multiplied by W2. The block's first position drafts, too.
+    The bias of a position depends on the preceding token and has low rank, W1 W2: the token's row
+    of W1 is looked up and multiplied by W2. The block's first position drafts, too.
     """
     stated = "speculators_model_type" in head.config
     rank = head.config.get("markov_rank", _RANK if stated else 0)

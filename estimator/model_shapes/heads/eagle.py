@@ -18,7 +18,7 @@ _SERVED = "model"
 
 
 def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
-    """Returns whether a configuration has one layer, as wide as its target, which has several."""
+    """Returns whether a model has one layer, and the sizes of a target with several layers."""
     # Published heads name the class of an ordinary model.
     nested = target.get("text_config")
     text = nested if isinstance(nested, Mapping) else target
@@ -32,7 +32,7 @@ def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
 
 
 def eagle(head: Head) -> DraftShape:
-    """Returns the shape of an EAGLE head (Li et al. 2024); EAGLE-2 drafts dynamic trees with it.
+    """Returns the shape of a head of EAGLE (Li et al. 2024) or EAGLE-2, which share the head.
 
     Each step first projects the concatenated embedding and hidden state. There is no norm before
     the first layer's attention and none after the last layer. The output matrix is the target's.

@@ -9,10 +9,10 @@ _NAMES = ("medusa_num_heads", "num_heads")
 
 
 def medusa(head: Head) -> DraftShape:
-    """Returns the heads of Medusa (Cai et al. 2024): each drafts one position by residual blocks.
+    """Returns the shape of Medusa (Cai et al. 2024), whose heads draft one position each.
 
-    A draft step reads one head, so γ tokens need γ heads. Width and vocabulary equal the target's
-    unless the configuration states them.
+    A head consists of residual blocks and an output matrix. A draft step is one head, so γ tokens
+    need γ heads. If the configuration does not state width and vocabulary, they are the target's.
     """
     head = replace(head, config={"dtype": "bfloat16", **head.config})
     get = head.config.get
@@ -42,11 +42,11 @@ MEDUSA = HeadKind(
 
 
 def mlp_speculator(head: Head) -> DraftShape:
-    """Returns an MLP speculator (Wertheimer et al. 2024), whose n stages draft one token each.
+    """Returns the shape of an MLP speculator (Wertheimer et al. 2024): n stages, one token each.
 
-    A stage adds the last token's embedding to a projection of the state before, normalises the sum
-    and multiplies it by an output matrix. With `tie_weights` all stages share their weights, except
-    that the first stage, which reads the target's state, has its own projection.
+    A stage adds the last token's embedding to a projection of the preceding stage's state,
+    normalises the sum, and multiplies it by an output matrix. With `tie_weights` all stages share
+    their weights, except that the first stage projects the target's state by its own matrix.
     """
     head = replace(head, config={"dtype": "float16", **head.config})
     name = "emb_dim" if "emb_dim" in head.config else "hidden_size"

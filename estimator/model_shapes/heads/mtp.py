@@ -76,7 +76,7 @@ MTP = HeadKind(
 
 
 def gemma_assistant(head: Head) -> DraftShape:
-    """Returns a Gemma assistant (Gemma team 2026), which drafts token by token without own caches.
+    """Returns the shape of a Gemma assistant (Gemma team 2026), which reads the target's caches.
 
     Projections map embedding and state from the target's width to the assistant's, and back. With
     `use_ordered_embeddings` a step reads the output rows of only the likeliest groups of tokens.
@@ -106,7 +106,7 @@ def gemma_assistant(head: Head) -> DraftShape:
 
 
 def _assistant(head: Head) -> tuple[Any, Any]:
-    """Returns the assistant's text configuration and model, without key and value projections."""
+    """Returns the assistant's text configuration, and its model without key and value matrices."""
     described = head.config.get("text_config")
     if not isinstance(described, Mapping):
         raise ValueError(
@@ -123,7 +123,7 @@ def _assistant(head: Head) -> tuple[Any, Any]:
 
 
 def _caches(text: Any, target: ModelShape) -> tuple[CacheLayers, ...]:
-    """Returns the caches that the assistant reads: the last target layer's, per attention kind."""
+    """Returns the caches that the assistant reads: per attention kind, the target's last cache."""
     found = []
     for windowed, kind in ((True, "sliding_attention"), (False, "full_attention")):
         layers = zip(text.per_layer_config, text.layer_types, strict=True)

@@ -5,7 +5,7 @@ from simulator.cost.roofline.shapes import DraftShape
 
 
 def pard(head: Head) -> DraftShape:
-    """Returns a parallel draft model (An et al. 2025), with its own embedding and output matrix."""
+    """Returns the shape of PARD (An et al. 2025), a model that drafts a whole block in one pass."""
     shape = head.shape_of(head.config)
     return DraftShape("PARD", shape, True, None, shape.weight_bytes)
 
