@@ -38,7 +38,7 @@ _LINE_INCHES = 0.19  # from one label to the next
 class Caption:
     """The texts, size and panels of a drawing.
 
-    title, source: texts above and below the panels, with {names} of values from the data.
+    title, source: texts above and below the panels; `canvas` fills in values at their {names}.
     size: width and height in inches.
     x, y, panels: names of the axes and headings of the panels; a list has one text per panel.
     stacked: whether panels are below each other and share the horizontal axis.
@@ -66,7 +66,7 @@ class Caption:
 
         grid: numbers of rows and columns of panels, if they depend on the data.
         size: the size in inches, if it depends on the data.
-        values: the values of the {names}.
+        values: the value that replaces each {name} in the texts.
         """
         from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -101,10 +101,10 @@ class Caption:
         marked: Collection[tuple[int, int]] = (),
         **values: object,
     ) -> Figure:
-        """Returns the drawing of a table: rules above and below, marked cells bold, in vermilion.
+        """Returns the drawing of a table, with rules above and below.
 
         columns: relative widths by heading, if they depend on the data.
-        marked: the cells to mark, as (row, column).
+        marked: (row, column) of the cells that are printed bold and in vermilion.
         """
         figure, (axes,) = self.canvas(None, size, **values)
         axes.axis("off")
@@ -130,7 +130,7 @@ def _wrap(text: str, characters: float) -> str:
 
 
 def name_axes(axes: Axes, *, x: str = "", y: str = "", panel: str = "") -> None:
-    """Writes the names of the axes with their units, and the panel's heading, if not empty."""
+    """Writes the axes' names and the panel's heading; an empty text leaves what is there."""
     if x:
         axes.set_xlabel(x, fontsize=TEXT_SIZE, color=INK)
     if y:
@@ -142,7 +142,7 @@ def name_axes(axes: Axes, *, x: str = "", y: str = "", panel: str = "") -> None:
 def plot_lines(
     axes: Axes, x: Sequence[float], lines: Sequence[tuple[str, Sequence[float]]]
 ) -> list[tuple[float, str, str]]:
-    """Plots named lines, as steps if all values are integers; returns labels for `label_right`."""
+    """Plots named lines, stepped if their values are integers; returns labels for `label_right`."""
     labels = []
     for (name, y), colour in zip(lines, cycle(CYCLE), strict=False):
         steps = all(float(value).is_integer() for value in y)
@@ -167,9 +167,9 @@ def note(
     colour: str = INK,
     size: float = TEXT_SIZE,
 ) -> None:
-    """Writes a remark at a position in the coordinates `within` (named as in matplotlib).
+    """Writes a remark near the position `at`; within: its coordinates, named as in matplotlib.
 
-    offset: distance from `at` in points; align: horizontal and vertical alignment there.
+    offset: distance of the text from `at`, in points; align: its horizontal, vertical alignment.
     """
     horizontal, vertical = align.split()
     axes.annotate(
@@ -179,7 +179,7 @@ def note(
 
 
 def tenths_on_x(axes: Axes) -> None:
-    """Puts ticks of the horizontal axis at tenths, so that an end at 0.95 is visible."""
+    """Puts ticks at multiples of 0.1, so that a reader sees where an axis up to 0.95 ends."""
     from matplotlib.ticker import MultipleLocator
 
     axes.xaxis.set_major_locator(MultipleLocator(0.1))
@@ -193,9 +193,9 @@ def count_on(axis: Axis) -> None:
 
 
 def label_right(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
-    """Writes labels at the right edge of axes with set limits, apart where they would overlap.
+    """Writes labels right of the axes, and moves them apart where they would overlap.
 
-    labels: (height in data units, text, colour) for each.
+    The limits of the axes must already be set. labels: (height in data units, text, colour).
     """
     from scipy.optimize import isotonic_regression
 
@@ -238,12 +238,12 @@ def colour_bar(figure: Figure, heat: Any, axes: Axes, *, label: str) -> Any:
 def intervals(
     axes: Axes, ends: Iterable[tuple[float, float | None, float | None]], colour: str
 ) -> None:
-    """Draws a vertical line at each (x, low, high); none where low and high are None."""
+    """Draws a vertical line from low to high at each x; none where low or high is None."""
     for x, low, high in ends:
         if low is not None and high is not None:
             axes.plot([x, x], [low, high], color=colour, linewidth=1)
 
 
 def short_name(draft: str) -> str:
-    """Returns a draft's name for drawings, without folders of files, e.g. ngram:m.arpa."""
+    """Returns a draft's name without the folders of its path, e.g. ngram:m.arpa."""
     return re.sub(r"[^:+]*[/\\](?=[^/\\])", "", draft)

@@ -13,10 +13,11 @@ PUBLISHED_SHARE = 20
 
 
 def compute_shares() -> Numbers:
-    """Returns quality and large calls in % of tokens, for BiLD and each model without the other.
+    """Returns quality, and large-model calls in % of tokens, of BiLD and of each model on its own.
 
-    From our sweeps of unaligned pairs at temperature 0. In the paper both models run at every step,
-    and the large one replaces unlikely tokens; here the large one writes one token per call.
+    They are measured by our greedy sweeps with a draft model that was not aligned (not trained on
+    the target's texts). In the paper both models run at every step, and the large model replaces
+    unlikely tokens; here the large model writes one token per call.
     """
     rows = [
         (
@@ -32,7 +33,7 @@ def compute_shares() -> Numbers:
 
 
 def draw_shares(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Draws Figure 2 of the BiLD paper: quality by the large model's calls, a panel per task."""
+    """Draws Figure 2 of the BiLD paper: quality against large-model calls, a panel per task."""
     tasks = data.distinct("task")
     grid, size = (1, len(tasks)), (3.9 * len(tasks) + 1.0, 4.6)
     figure, panels = caption.canvas(grid, size, share=PUBLISHED_SHARE, ours=SOURCE)
@@ -73,17 +74,17 @@ def _calls(fallback: float, rollback: float) -> BildCalls:
 
 
 def _intensity(calls: BildCalls) -> float:
-    """Returns arithmetic operations per byte moved, relative to the large model."""
+    """Returns BiLD's arithmetic operations per byte moved, divided by the large model's."""
     return calls.operations(PARAMETER_RATIO) / calls.memory_traffic(PARAMETER_RATIO)
 
 
 @cache
 def fitted() -> tuple[float, float]:
-    """Returns the probabilities of fallback and rollback that fit two of the paper's bars.
+    """Returns the probabilities of fallback and rollback that reproduce two bars of Figure 8.
 
-    The paper gives neither probability for this data set. In the cost model the arithmetic
-    intensity depends only on the fallback, and then the operations only on the rollback. So these
-    two bars determine both probabilities, and the other two bars are predictions.
+    The paper gives neither probability for CNN/DailyMail. In the cost model the bar of arithmetic
+    intensity determines the fallback probability; given that, the bar of operations determines the
+    rollback probability. The other two bars are predictions.
     """
     from scipy.optimize import brentq
 
@@ -95,10 +96,12 @@ def fitted() -> tuple[float, float]:
 
 
 def compute_costs() -> Numbers:
-    """Returns four costs by our cost model and in the paper, relative to vanilla inference.
+    """Returns Figure 8's four quantities, from our cost model and from the paper.
 
-    fitted: whether the model gives the paper's number by choice of the probabilities.
-    rounded: whether the paper gives only a rounded number in words ("5x").
+    All are relative to vanilla inference, which is the large model without a draft.
+
+    fitted: whether the cost model's probabilities were chosen to reproduce this number.
+    rounded: whether the paper states only a rounded number in its text ("5x").
     """
     fallback, rollback = fitted()
     calls = _calls(fallback, rollback)
@@ -117,13 +120,13 @@ def compute_costs() -> Numbers:
 
 
 def implied_c(speed_up: float) -> float:
-    """Returns c, a small call's time over a large call's, that would give this speed-up."""
+    """Returns the c that would give this speed-up: a small call's time / a large call's time."""
     calls = _calls(*fitted())
     return (calls.tokens / speed_up - 1) / calls.small_calls
 
 
 def draw_costs(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Draws Figure 8 of the BiLD paper: a bar of our cost model and of the paper per quantity."""
+    """Draws Figure 8 of the BiLD paper: per quantity, the paper's bar and our cost model's."""
     (fallback, rollback), printed = fitted(), data["published"][-1]
     figure, (axes,) = caption.canvas(
         fallback=fallback, rollback=rollback, printed=printed, implied=implied_c(printed)

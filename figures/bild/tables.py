@@ -93,7 +93,7 @@ def compute_lines(table: str) -> Numbers:
 
 
 def own_line(sweep: MeasuredSweep, method: str, row: BildRow | None) -> tuple[Any, ...]:
-    """Returns our cells of a table's line for one method; row None: all numbers are None."""
+    """Returns our line of a table for one method; if row is None, all numbers in it are None."""
     named = ("ours", sweep.task, method)
     if row is None:
         return *named, *[None] * 6, ""
@@ -110,10 +110,11 @@ def own_line(sweep: MeasuredSweep, method: str, row: BildRow | None) -> tuple[An
 def methods_of(table: str, sweep: MeasuredSweep) -> dict[str, BildRow | None]:
     """Returns our measurement for each method of a table; None if no measurement qualifies.
 
-    The result is empty if the table does not show the sweep. Table 1: BiLD's fastest at each loss.
-    Table 3: speculative decoding at its fastest γ, BiLD's best that is as fast, and its fastest
-    that is as good. Table 4: BiLD's fastest without loss. Table 5: BiLD's best quality, and its
-    fastest at each loss.
+    The result is empty if the table does not show this sweep. BiLD has a measurement for each pair
+    of thresholds. Tables 1 and 5 show the fastest that loses no quality, and the fastest that loses
+    at most one point; Table 5 also the one with the best quality. Table 3 shows speculative
+    decoding at its fastest γ, the best BiLD that is at least as fast, and the fastest BiLD that is
+    at least as good. Table 4 shows the fastest BiLD that loses no quality.
     """
     bild, draft = sweep.of("bild"), sweep.draft
     no_loss, one_point = (sweep.fastest("bild", loss=loss) for loss in (NO_LOSS, 1.0))

@@ -18,7 +18,7 @@ def rollback_name(threshold: float | None) -> str:
 
 
 def aims(axes: drawing.Axes, quality: float) -> None:
-    """Draws two horizontal lines: the large model's quality, and one point below."""
+    """Draws horizontal lines at the large model's quality, and one point of the metric below it."""
     for height, dashes in ((quality, "-"), (quality - 1, ":")):
         axes.axhline(height, color=drawing.GREY, linewidth=1, linestyle=dashes)
 
@@ -41,7 +41,7 @@ def draw_rows(
     colour: str,
     mark: str,
 ) -> None:
-    """Draws rows of a sweep as marks, and a line along the rows that no other beats."""
+    """Draws rows of a sweep as marks, and their Pareto front (quality, latency) as a line."""
     best, every = (
         ([row.latency for row in some], [sweep.score(row) for row in some])
         for some in (sweep.front(rows), rows)
@@ -51,9 +51,9 @@ def draw_rows(
 
 
 def compute_latencies() -> Numbers:
-    """Returns the paper's points (Table 1), and the points of our sweeps at temperature 0.
+    """Returns latency and quality of each method: the paper's (Table 1), then our greedy sweeps'.
 
-    latency: seconds per token over the large model's; low, high: interval of the latency.
+    latency: seconds per token, divided by the large model's; low, high: its interval.
     """
     points: list[tuple[Any, ...]] = [
         ("paper", line.dataset, line.method, 1 / line.speedup, None, None, line.quality)
@@ -104,14 +104,14 @@ def draw_latencies(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def ablation(decoder: str, rollback: float | None) -> str:
-    """Returns what a run of BiLD lacks: "no fallback", "no rollback", "neither" part, or "BiLD"."""
+    """Returns a run's name in Figure 5: "no fallback", "no rollback", "neither" or full "BiLD"."""
     if decoder == "window":
         return "no fallback" if rollback is not None else "neither"
     return "no rollback" if rollback is None else "BiLD"
 
 
 def _ablated() -> list[MeasuredSweep]:
-    """Returns Figure 5's sweeps: greedy, unaligned, with runs that lack fallback or rollback."""
+    """Returns the greedy, unaligned sweeps that ran BiLD without fallback and without rollback."""
     return [
         sweep
         for sweep in measured()
@@ -126,10 +126,10 @@ def _by_threshold() -> list[MeasuredSweep]:
 
 
 def _points(sweeps: Sequence[MeasuredSweep], *decoders: str) -> Numbers:
-    """Returns the rows of sweeps that ran one of these decoders.
+    """Returns the sweeps' measurements of these decoders, one row per pair of thresholds.
 
     decoder: "bild", or "window", which always drafts `most` tokens (no fallback).
-    latency: seconds per token over the large model's.
+    latency: seconds per token, divided by the large model's.
     """
     rows = [
         (
@@ -146,7 +146,7 @@ def _points(sweeps: Sequence[MeasuredSweep], *decoders: str) -> Numbers:
 def _panels(
     sweeps: Sequence[MeasuredSweep], caption: drawing.Caption
 ) -> tuple[drawing.Figure, list[tuple[drawing.Axes, MeasuredSweep]]]:
-    """Returns a figure with a panel per sweep; each panel has named axes and the large model."""
+    """Returns a figure with a panel per sweep; each has named axes and the large model's mark."""
     size = (3.9 * len(sweeps) + 1.6, 4.6)
     figure, axes = caption.canvas((1, len(sweeps)), size, ours=SOURCE)
     prepared = list(zip(axes, sweeps, strict=True))
@@ -185,7 +185,7 @@ def compute_thresholds() -> Numbers:
 def draw_thresholds(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Draws Figure 10 of the BiLD paper: a curve per rollback threshold.
 
-    Marks grow with the fallback threshold.
+    A larger mark means a larger fallback threshold.
     """
     figure, prepared = _panels(_by_threshold(), caption)
     fallbacks = sorted(set(data["fallback"]) - {None})

@@ -26,13 +26,14 @@ WAYS = ("base", "4-gram", "neural", "parallel base", "parallel 4-gram")
 def bytes_per_token(
     contexts: Sequence[int], *, tokens: int, block_efficiency: float, weights: float, cache: float
 ) -> dict[int | None, float]:
-    """Returns the bytes moved per emitted token: by context for the cache, None for the weights.
+    """Returns the bytes moved per emitted token: {context: cache traffic, None: weight traffic}.
 
         weights / B   and   cache·(L + p·h) / B        (Kim et al. 2024, Table 11)
 
-    A call reads the cache of the preceding L tokens, writes the cache of p drafts of h tokens and
-    emits B tokens. The paper has no formula; this one reproduces its 24 numbers as printed. A
-    rescorer's weights and cache count once per call, as in the paper, although it runs per head.
+    A call reads the cache of the preceding L tokens (the context), writes the cache of p drafts of
+    h tokens and emits B tokens. The paper has no formula; this one reproduces its 24 numbers as
+    printed. A rescorer, a model that chooses among drafted tokens, runs for every head, but its
+    weights and cache count once per call, as in the paper.
 
     tokens: p·h, number of drafted tokens in one call; 0 without drafting.
     weights: bytes of all weights.
@@ -45,8 +46,8 @@ def bytes_per_token(
 def compute_table11() -> Numbers:
     """Returns Table 11 in gigabytes per token, from the paper's block efficiencies and model sizes.
 
-    Rows with context None give the traffic of the weights. The FLOPS are left out, because the
-    paper counts them differently.
+    Rows with context None give the traffic of the weights. The table's FLOPS are left out, because
+    the paper counts them differently.
     """
     rows = []
     for method, drafts, rescorer, efficiency, *given in published("blockwise-table11").cells:
@@ -63,7 +64,7 @@ def compute_table11() -> Numbers:
 
 
 def differing(data: Numbers) -> list[int]:
-    """Returns the indices of rows whose number rounds differently from the paper's."""
+    """Returns the indices of rows whose number, rounded to 3 decimals, is not the paper's."""
     pairs = zip(data["gigabytes"], data["published"], strict=True)
     return [at for at, (own, paper) in enumerate(pairs) if f"{own:.3f}" != f"{paper:.3f}"]
 
@@ -118,9 +119,9 @@ def draw_own_traffic(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def compute_times(table: str) -> Numbers:
-    """Returns the milliseconds that a search of one lattice takes: the paper's, then ours.
+    """Returns the milliseconds of a search for the best paths of one lattice, paper's then ours.
 
-    Ours are for lattices of the paper's sizes, with intervals over lattices.
+    We measured lattices of the paper's sizes; the intervals are over lattices.
 
     table: "blockwise-table12" or "blockwise-table13".
     """
@@ -149,7 +150,7 @@ def _how() -> str:
 
 
 def draw_times(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Draws Table 12 or 13 of Kim et al. 2024: a panel per number of steps, a line per n-gram."""
+    """Draws Table 12 or 13 of Kim et al. 2024: panels by steps, lines by order of the n-gram."""
     depths = sorted(data.distinct("steps"))
     along = "arcs" if len(depths) > 1 else "paths"
     longest = data.where(source="ours", steps=depths[-1], **{along: 16})

@@ -10,7 +10,7 @@ WAYS = ("parallel base", "parallel 4-gram")
 
 
 def compute_histograms() -> Numbers:
-    """Returns the share of positions in each bin of entropy, for each of our heads.
+    """Returns the share of positions in each entropy bin, for each head that we trained.
 
     entropy: lower end of the bin, in nats.
     """
@@ -47,7 +47,7 @@ def draw_histograms(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 def compute_by_text() -> Numbers:
     """Returns h_max and block efficiency of each of our texts; the paper prints no numbers.
 
-    h_max: last head before the heads' mean entropy first falls.
+    h_max: number of heads before the first one whose mean entropy is below the previous head's.
     """
     result = analysis()
     efficiencies = result.block_efficiency_by_text
@@ -72,11 +72,12 @@ def draw_by_text(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def compute_by_arcs() -> Numbers:
-    """Returns block efficiencies of the best path through the k likeliest tokens of each head.
+    """Returns block efficiencies by k, if each block's best path were known.
 
-    The paper prints three values of k per data set.
+    A path has one of the k likeliest tokens of each head. The paper prints three values of k.
 
-    relative: block efficiency over the one at k = 1; low, high: interval, of our numbers only.
+    relative: block efficiency, divided by the one at k = 1.
+    low, high: interval of the block efficiency; None for the paper's numbers.
     """
     rows: list[tuple[Any, ...]] = []
     for dataset, printed in published_grid("blockwise-table9").items():
@@ -119,9 +120,9 @@ def draw_by_arcs(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def compute_by_drafts() -> Numbers:
-    """Returns block efficiencies when the p best paths are verified, in the paper and ours.
+    """Returns block efficiencies by p, the number of drafts that one call verifies.
 
-    The paper prints two values of p for each data set and method; ours have intervals.
+    The paper prints p = 1 and 16 for each data set and method; only ours have intervals.
     """
     rows: list[tuple[Any, ...]] = []
     for dataset, printed in published_grid("blockwise-table4").items():
@@ -137,7 +138,7 @@ def compute_by_drafts() -> Numbers:
 
 
 def draw_by_drafts(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Draws Figure 7 of Kim et al. 2024: a panel per data set, ours first."""
+    """Draws Figure 7 of Kim et al. 2024: block efficiency by p, in a panel per data set."""
     *papers, ours = data.distinct("dataset")
     reached = [f"{row.block_efficiency:.2f} ({row.way})" for row in data.where(dataset=ours, p=16)]
     figure, panels = caption.canvas((2, 4), reached=" and ".join(reached), setup=our_setup())

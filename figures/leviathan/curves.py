@@ -32,7 +32,7 @@ def draw_tokens(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 def compute_optima() -> Numbers:
     """Returns the γ with the largest speed-up (Theorem 8) for α from 0 to 0.95, a curve per c.
 
-    It is infinite at c = 0 for every α > 0, because each further token is free (section 3.6).
+    At c = 0 the best γ is infinite for every α > 0: each further token is free (section 3.6).
     """
     alphas = np.linspace(0.0, 0.95, 191)
     best = {
@@ -60,9 +60,9 @@ def draw_optima(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def compute_factors() -> Numbers:
-    """Returns speed-up and relative operations for each α and γ, at c = ĉ = 0.
+    """Returns speed-up, and arithmetic operations relative to no drafting, at c = ĉ = 0.
 
-    Leviathan et al. 2023, Theorems 8 and 10.
+    By α, for each γ (Leviathan et al. 2023, Theorems 8 and 10).
     """
     alphas = np.linspace(0.0, 1.0, 101)
     speed = {f"speed_gamma_{g}": improvement_factor(alphas, g, 0.0) for g in GAMMAS}

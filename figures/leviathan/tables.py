@@ -32,7 +32,7 @@ def draw_factors(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def compute_alphas(results: Validated | None = None) -> Numbers:
-    """Returns the published α (Table 3), then those of the results, by draft and temperature."""
+    """Returns the paper's α (Table 3), then each α in `results`, by draft and temperature."""
     printed = [
         ("published", row.target, row.draft, float(row.temperature), row.alpha)
         for row in published("leviathan-table3")
@@ -96,7 +96,7 @@ def compute_speed_ups() -> Numbers:
 
 
 def draw_speed_ups(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Draws Table 4 of Leviathan et al. 2023: a line per setting, our number and the paper's."""
+    """Draws Table 4 of Leviathan et al. 2023: our number and the paper's two, a row per setting."""
     figure, (axes,) = caption.canvas()
     series = (
         ("Theorem 8, ours", "theorem8", "o", drawing.BLUE, 7.0),
@@ -124,8 +124,8 @@ def draw_speed_ups(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 def compute_lenience() -> Numbers:
     """Returns Table 5 of Leviathan et al. 2023, with the speed-up by Theorem 8 at c = 0.015.
 
-    Standard sampling has the best γ for each printed α, argmax the paper's γ = 8. Published
-    improvements are those of T5-small in §A.5.
+    For standard sampling, γ is the best for each printed α; for argmax, it is the paper's γ = 8.
+    published_improvement: the paper's speed-up of T5-small (§A.5).
     """
     rows = []
     for sampling, draft, lenience, alpha, printed in published("leviathan-table5").cells:

@@ -35,8 +35,8 @@ class FigureLoad:
     """The content of the batch-size figure: a deployment, its load and the acceptance rate.
 
     deployment: models on hardware; context: tokens in each sequence's cache.
-    cost: the deployment's cost, fitted to measured kernels or public measurements; None: roofline.
-    name: the deployment in words; None: `caption` describes it by its models' sizes.
+    cost: cost model that was fitted to measurements; None: the roofline estimates the times.
+    name: the deployment in words; None: `caption` names its models with their sizes.
     """
 
     deployment: Deployment
@@ -103,7 +103,8 @@ class BatchSize(Numbers):
 def compute(load: FigureLoad | None = None) -> BatchSize:
     """Returns the best γ for each batch size that fits into memory, up to MAX_BATCH.
 
-    Refuses a load of which not even one sequence fits, and a draft shorter than FIXED_GAMMAS.
+    Refuses a load whose context does not fit even once, and a drafter that cannot draft as many
+    tokens as the largest of FIXED_GAMMAS.
 
     load: the deployment and its load; None: `default_load`.
     """
@@ -147,7 +148,7 @@ def compute(load: FigureLoad | None = None) -> BatchSize:
 
 
 def title(data: BatchSize) -> str:
-    """Returns the title: at which batch sizes drafts of 4 and of 8 tokens gain."""
+    """Returns the title: at which batch sizes γ = 4 and γ = 8 are faster than no drafting."""
     four, eight = data.gaining[4], data.gaining[8]
     if all(own and own[0] == 1 and own[-1] < data.largest for own in (four, eight)):
         return (

@@ -21,7 +21,8 @@ PUBLISHED_PERCENT = (5.0, 8.0)
 def mean_tokens(counts: NDArray[np.int64]) -> tuple[float, float]:
     """Returns the mean number of tokens per block, an estimate of E[τ], and its standard error.
 
-    counts: entry t - 1 counts the blocks that yielded t tokens, the target's own included.
+    counts: entry t - 1 is the number of blocks that yielded t tokens: t - 1 accepted ones, and one
+      that the target adds.
     """
     # Sums of integers are exact, so every processor gives equal results.
     blocks, tokens = int(counts.sum()), np.arange(1, len(counts) + 1)
@@ -39,8 +40,8 @@ def simulate_block_verification(
 ) -> NDArray[np.int64]:
     """Returns how many blocks of γ drafted tokens yield 1, 2, ... γ + 1 tokens, shape (γ + 1,).
 
-    The gain of block verification does not follow from α, nor from the distribution of β, because
-    the effect of a ratio above 1 depends on both p and q. So it is simulated.
+    Block verification (Sun et al. 2024) is simulated because its gain does not follow from α: a
+    token that is likelier under the target than under the draft helps later tokens to be accepted.
 
     target, draft: pairs of distributions, shape (pairs, vocabulary). Each position of each block
       draws its pair independently, all pairs equally likely.
@@ -85,7 +86,7 @@ def compute() -> Numbers:
 
 
 def gains(data: Numbers) -> dict[float, tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Returns, by α, the gain of verification by block in % of tokens, and its standard error."""
+    """Returns {α: (gain, standard error)} of block verification in % of tokens, each by γ."""
     tokens, blocks, error = (
         np.reshape(data[name], (-1, len(GAMMAS))) for name in ("by_token", "by_block", "error")
     )

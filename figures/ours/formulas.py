@@ -17,9 +17,9 @@ LEVELS = (1.1, 1.5, 2.0, 3.0, 5.0)
 
 
 def compute_map() -> Numbers:
-    """Returns the best γ and its speed-up for α up to 0.95 and c from 0.01 to 1, by c, then by α.
+    """Returns the best γ and its speed-up for each c from 0.01 to 1 and each α up to 0.95.
 
-    Where no draft helps, γ is 0 and the speed-up 1.
+    Where no draft helps, γ is 0 and the speed-up is 1.
     """
     by_cost, by_alpha = np.geomspace(0.01, 1.0, 81), np.linspace(0.0, 0.95, 96)
     costs, alphas = (each.ravel() for each in np.meshgrid(by_cost, by_alpha, indexing="ij"))
@@ -70,10 +70,11 @@ MAX_GAMMA = 32
 
 
 def compute_verification() -> Numbers:
-    """Returns the best γ and its speed-up, by verification slope, then by α; c is fixed.
+    """Returns the best γ and its speed-up for each verification slope and α, at one c.
 
-    Also returns the speed-up of the γ that Theorem 8 of Leviathan et al. 2023 chooses, as if
-    verification were free. slope: time per further verified token over a pass for one token.
+    Also returns the speed-up of the γ that Theorem 8 of Leviathan et al. 2023 chooses, which
+    ignores the slope. Slope: time that each further token adds to a target pass / time of a pass
+    for one token.
     """
     laws = [Iid(alpha) for alpha in np.linspace(0.0, 0.95, 96).tolist()]
     free = [best_gamma(law, Ratio(C), max_gamma=MAX_GAMMA) for law in laws]

@@ -14,10 +14,10 @@ FORMER_DEFAULT = 0.75  # llama.cpp's, until pull request 22506
 
 
 def compute_confidence() -> Numbers:
-    """Returns the predicted speed-ups by threshold, for each draft and γ.
+    """Returns the predicted speed-ups by confidence threshold, for each draft and γ.
 
-    A draft ends when its confidence falls below the threshold; threshold 0 is a fixed γ. They are
-    what `specplan plan --p-min auto --json` printed for profiles of the embedded target.
+    A draft ends early when the draft model's confidence falls below the threshold; at threshold 0
+    it always has γ tokens. Source: `specplan plan --p-min auto --json` for the embedded target.
     """
     lines: dict[str, list[float]] = {}
     for draft in DRAFTS:
@@ -34,7 +34,10 @@ def grid(data: Numbers, draft: str) -> NDArray[np.float64]:
 
 
 def change(data: Numbers, draft: str, p_min: float | None = None) -> float:
-    """Returns the best speed-up at a threshold (None: at any) over the best fixed γ's, minus 1."""
+    """Returns the best speed-up at threshold p_min / the best at threshold 0, minus 1.
+
+    p_min: threshold; None: the best of all thresholds.
+    """
     factors = grid(data, draft)
     at = factors if p_min is None else factors[data["p_min"].index(p_min)]
     return float(at.max() / factors[0].max() - 1)
@@ -82,10 +85,11 @@ BUDGETS = ("walk", "previous_step")
 
 
 def compute_ranks() -> Numbers:
-    """Returns how much faster verification by rank is, in %, by batch size, for each of GAINS.
+    """Returns the gain of verification by rank in %, by batch size, for each comparison in GAINS.
 
-    By rank: the drafted tokens of a batch that are likeliest to be accepted are verified first. The
-    better of two budgets counts. Source: `specplan plan --verification adaptive --json`.
+    By rank: each step verifies the drafted tokens of the batch that are likeliest to be accepted.
+    Two rules choose how many tokens a step verifies; the faster one is used.
+    Source: `specplan plan --verification adaptive --json`.
     """
     lines = {}
     for draft in DRAFTS:
@@ -96,13 +100,13 @@ def compute_ranks() -> Numbers:
     return columns({"batch": [row.batch for row in rows], **lines})
 
 
-def _speeds(rows: Sequence[object], *ways: str) -> NDArray[np.float64]:
-    """Returns, by batch size, the largest speed-up among these ways of verifying."""
-    return np.array([max(vars(row)[way].speed_up for way in ways) for row in rows])
+def _speeds(rows: Sequence[object], *methods: str) -> NDArray[np.float64]:
+    """Returns the largest speed-up among some methods of verification, by batch size."""
+    return np.array([max(vars(row)[method].speed_up for method in methods) for row in rows])
 
 
 def gain(data: Numbers, draft: str, name: str) -> NDArray[np.float64]:
-    """Returns the gain named in GAINS for the texts of one draft: per cent, by batch size."""
+    """Returns a gain of `compute_ranks`, in % by batch size, for one draft and a key of GAINS."""
     return np.array(data[f"{draft} {name}"])
 
 
@@ -125,10 +129,11 @@ def draw_ranks(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def compute_public() -> Numbers:
-    """Returns public measurements of speed-ups with a known accepted length, and two predictions.
+    """Returns published speed-ups whose accepted length is also published, and two predictions.
 
-    before: predicted by the roofline.
-    predicted: by the roofline, corrected by a fit to other sources' measurements.
+    measured: the published speed-up.
+    before: prediction of the roofline.
+    predicted: prediction of the roofline, corrected by a fit to the other sources' measurements.
     """
     found = vars(results("published_speculation"))
     names = "draft measured before predicted"

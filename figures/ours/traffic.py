@@ -28,9 +28,11 @@ _SHARES = np.concatenate([np.linspace(0.01, 0.9, 90), np.linspace(0.905, 0.995, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrafficCurve(Numbers):
-    """Milliseconds per token and to the first token by rate of requests; infinite above capacity.
+    """Latencies by request rate: milliseconds per token, and until the first token.
 
-    break_even: requests per second above which requests take longer with speculation; None: never.
+    Above a server's capacity they are infinite.
+
+    break_even: requests per second above which speculation slows requests down; None: never.
     """
 
     pair: Pair
@@ -59,10 +61,10 @@ def default_pair() -> Pair:
 
 
 def compute(pair: Pair | None = None, *, caption: str | None = None) -> TrafficCurve:
-    """Returns latencies by rate of requests, with speculation and without.
+    """Returns latencies by request rate, with speculation and without.
 
-    pair: a server with speculation, and without; None: `default_pair()`.
-    caption: origin of the pair's numbers.
+    pair: a server with speculation and the same server without it; None: `default_pair()`.
+    caption: origin of the pair's numbers; ignored if pair is None.
     """
     if pair is None:
         pair = default_pair()
