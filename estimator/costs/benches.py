@@ -18,10 +18,10 @@ Latencies = dict[tuple[int, int], dict[int, float]]
 def read_benches(paths: Sequence[Path]) -> dict[int, float]:
     """Returns t_p(n), the seconds of a target pass over n tokens, by n. n = 1 is always included.
 
-    In files of `llama-bench -o json`, n is the prompt length pp; tg is a pass over one token. In
-    files of `llama-batched-bench --output-format jsonl` and `vllm bench latency`, n is the number
-    of sequences that each decode one token. Such a step reads the weights once, like a block of n
-    tokens, but it reads n caches.
+    In files of `llama-bench -o json`, n is the prompt length (pp), and a generated token (tg) gives
+    t_p(1). In files of `llama-batched-bench --output-format jsonl` and `vllm bench latency`, n is
+    the number of sequences that each decode one token. Such a step reads the weights once, like a
+    pass over n tokens of one sequence, but it reads n caches.
     """
     if not paths:
         raise ValueError("costs must have at least one file, got none")
@@ -81,7 +81,7 @@ def _batched_bench(rows: Rows, path: Path) -> dict[int, float]:
 
 
 def _vllm_latency(rows: Rows, path: Path, models: dict[str, None], latencies: Latencies) -> None:
-    """Adds each row's median latency to `latencies`, and its model to `models`."""
+    """Adds each row's median latency to `latencies`, and the name of its model to `models`."""
     for row in rows:
         stated = row["benchmark"].get("extra_info", {}).get("args", {})
         missing = [name for name in _VLLM_SIZES if not isinstance(stated.get(name), int)]
@@ -97,7 +97,7 @@ def _vllm_latency(rows: Rows, path: Path, models: dict[str, None], latencies: La
 
 
 def _steps(latencies: Latencies) -> dict[int, float]:
-    """Returns seconds per step by batch size, the latency that one more output token adds."""
+    """Returns seconds per step by batch size, from the latencies at two output lengths."""
     points = {}
     for (batch, _), by_output in sorted(latencies.items()):
         if len(by_output) < 2:

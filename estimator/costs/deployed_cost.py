@@ -26,11 +26,12 @@ _COMPARED = 3
 
 
 class DeployedCost(NamedTuple):
-    """The uncertain cost of a deployment, and the source of its passes' times.
+    """The cost of a deployment, and the model that gave the times of its forward passes.
 
+    posterior: distribution of the cost's parameters, given the runs.
     model: "public" for the roofline, "kernels" for measured kernels.
-    source: name of that model, for example "the roofline of h100-sxm".
-    notes: why no measured kernels were used, or how much the roofline's result differs.
+    source: the model in words, for example "the roofline of h100-sxm".
+    notes: why no measured kernels were used, or how far kernels and the roofline differ.
     """
 
     posterior: Posterior
@@ -51,14 +52,14 @@ def deployed_cost(
 ) -> DeployedCost:
     """Returns the cost of a deployment, with its uncertainty.
 
-    Raises ValueError if the model is "kernels" and a kernel was not measured, or if runs contradict
-    each other.
+    Raises ValueError if the model is "kernels", and a kernel was not measured or `known` is given.
 
     loads: loads whose cost is computed, at least one.
     model: None: "kernels" if measured kernels cover all loads, else "public".
     engine: the server; None: unknown.
     dtype: number format of the target's weights; None: not stated by the user.
-    known: values of parameters that the user states; measured kernels are then not used.
+    runs: measured speeds of this deployment, which make the cost more certain.
+    known: values by parameter that the user states. Only the roofline has these parameters.
     """
     gpu, tp = deployment.hardware.name, deployment.conditions.tp
     machine = gpu if tp == 1 else f"{tp} × {gpu}"
@@ -101,7 +102,7 @@ def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Tr
 
 
 def _differences(kernels: Posterior, roofline: Posterior, load: LoadPoint) -> tuple[str, ...]:
-    """Returns a note if the roofline's cost differs by over _DIFFERENT; else an empty tuple."""
+    """Returns a note if kernels and roofline differ by over _DIFFERENT; else an empty tuple."""
     block, step, other_block, other_step = (
         seconds_of(work, each.logs)
         for each in (kernels, roofline)

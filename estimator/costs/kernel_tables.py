@@ -74,7 +74,7 @@ class MeasuredKernels(KernelTables):
         return f"{PACKAGE} {self._release}, {self._system}, {self._server}"
 
     def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
-        kind = _stored(stored, self._system)
+        kind = _format_name(stored, self._system)
         return self._time(
             f"product {kind} {rows} {outputs} {inputs}",
             lambda ops, kinds: ops.GEMM("", 1, outputs, inputs, kinds.GEMMQuantMode[kind]),
@@ -85,7 +85,7 @@ class MeasuredKernels(KernelTables):
         self, *, rows: int, hidden: int, inner: int, count: int, active: int, gpus: int,
         stored: float,
     ) -> float:  # fmt: skip
-        kind = _stored(stored, self._system, routed=True)
+        kind = _format_name(stored, self._system, routed=True)
         sizes = (hidden, inner, active, count, gpus, 1)
         return self._time(
             f"experts {kind} {rows} {sizes}",
@@ -113,7 +113,7 @@ class MeasuredKernels(KernelTables):
         )
 
     def save(self) -> None:
-        """Writes new times to the cache folder, unless it is not writable."""
+        """Writes the kernel times to the cache folder if there are new ones and it is writable."""
         if self._unsaved:
             with suppress(OSError, RuntimeError):
                 self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -172,19 +172,19 @@ class MeasuredKernels(KernelTables):
 
 
 def _read(file: Path) -> dict[str, float | None]:
-    """Returns the saved times; {} without a readable file."""
+    """Returns the kernel times that `save` wrote; {} without a readable file."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=dict[str, float | None])
     except (OSError, RuntimeError, ValueError, msgspec.MsgspecError):
         return {}
 
 
-def _stored(stored: float, system: str, *, routed: bool = False) -> str:
-    """Returns aiconfigurator-core's name for a kernel whose weights take `stored` bytes each."""
-    if stored > 1.5:
+def _format_name(bytes_per_weight: float, system: str, *, routed: bool = False) -> str:
+    """Returns aiconfigurator-core's name for a number format; routed: for weights of experts."""
+    if bytes_per_weight > 1.5:
         return "bfloat16"
-    if stored > 0.9:
+    if bytes_per_weight > 0.9:
         return "int8_wo" if system == "a100_sxm" and not routed else "fp8"
-    if 0.55 < stored < 0.6:
+    if 0.55 < bytes_per_weight < 0.6:
         return "nvfp4"
     return "int4_wo"

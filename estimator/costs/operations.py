@@ -22,11 +22,12 @@ ONCE_A_TEXT = re.compile(
 
 
 def operations_per_token(module: Any) -> int:
-    """Returns 2 operations for each weight that multiplies a decoded token's activations.
+    """Returns the operations of a model per decoded token: twice the number of weights it uses.
 
-    An input embedding multiplies nothing; the output embedding does, even if tied. In a mixture of
-    experts a token uses the experts that it is sent to; in an encoder-decoder only the decoder
-    counts. Attention over the cache is left out, because it is small at short lengths.
+    An input embedding is only looked up and does not count; the output embedding counts, even if
+    tied. In a mixture of experts only the experts that a token is sent to count, in an
+    encoder-decoder only the decoder. Attention over the cache is neglected: it is small at short
+    lengths.
     """
     return 2 * round(_weights(module, module.config))
 
@@ -58,10 +59,11 @@ def _share_of_tokens(module: Any, config: Any, name: str, parameter: Any) -> flo
 
 
 def c_hat(target_module: Any, drafter: Drafter) -> float:
-    """Returns operations of a draft step over operations of a target step; 0 for an n-gram table.
+    """Returns the draft's operations per token divided by the target's (Leviathan et al. 2023).
 
-    In a head on the target's states each weight counts once per drafted token, although some
-    weights are used only once per target token.
+    The result is 0 for drafts that are not neural networks, such as n-grams. For a head that
+    reads the target's states, all weights count for each drafted token, although some are used only
+    once per target token.
     """
     whole, draft = operations_per_token(target_module), draft_model(drafter)
     if isinstance(drafter, StateHeadDrafter):

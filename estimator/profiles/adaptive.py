@@ -35,9 +35,9 @@ class WaySpeed(NamedTuple):
 
 
 def ranked_texts(traces: Sequence[Trace]) -> RankedTexts:
-    """Returns texts whose drafted tokens can be ranked by confidence, calibrated on other texts.
+    """Returns texts with the drafts' confidences, which are calibrated on other texts.
 
-    traces: argmax drafts, with the draft's own path from every block start.
+    traces: traces of argmax drafts, with the draft's continuation from every position of the text.
     """
     column, texts = COLUMNS["largest"], []
     for trace in calibrated(traces, column):
@@ -57,10 +57,10 @@ def ranked_texts(traces: Sequence[Trace]) -> RankedTexts:
 def adaptive_speeds(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, Mapping[str, WaySpeed]]:
     """Returns, by batch size, the speed of each method of choosing which tokens are verified.
 
-    "one K" verifies all tokens, with the best draft length for all batch sizes together; "K by
-    batch" uses each batch size's best length. "walk" and "previous step" verify the likeliest
-    tokens; the confidences of this or the previous step set their number. "oracle" knows which
-    tokens will be accepted.
+    "one K" verifies all drafted tokens, with the best draft length for all batch sizes together; "K
+    by batch" uses each batch size's best length. "walk" and "previous step" verify the drafted
+    tokens most likely to be accepted. The confidences of the current step ("walk") or of the
+    previous step decide how many. "oracle" knows which tokens will be accepted.
 
     plans: one for each batch size.
     """
@@ -83,7 +83,7 @@ def adaptive_speeds(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, Mapp
 def ranked_steps(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, tuple[float, float]]:
     """Returns, by batch size, the seconds of a step and the tokens that it emits per sequence.
 
-    Tokens are verified by rank as vLLM does, with the best draft length of each batch size.
+    A batch verifies only its likeliest drafted tokens, as in vLLM, with its best draft length.
     """
     found = {}
     for plan in _spread(plans):
@@ -115,7 +115,7 @@ def _fixed(plan: Plan, gamma: int, factors: NDArray[np.float64]) -> WaySpeed:
 
 
 def _played(plan: Plan, texts: RankedTexts, budget: ranking.Budget | None) -> WaySpeed:
-    """Returns the speed of verification by rank at its fastest draft length."""
+    """Returns the simulated speed at the best γ; budget: the method, None for "oracle"."""
     cost, batch = plan.price.cost, plan.price.batch
     best = WaySpeed(0, 0.0, 0.0, 1.0)
     for gamma in TRIED:

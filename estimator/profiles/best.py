@@ -75,7 +75,7 @@ def plan_of(profile: Profile, cost: CostModel, sampling: DraftSampling | None = 
 
 
 def measured_doubt(profile: Profile) -> Doubt | None:
-    """Returns the covariance of log measured speed-ups by γ; None for a single prompt.
+    """Returns a function from γs to the covariance of log measured speed-ups; None for one prompt.
 
     The covariance is the jackknife's, (n - 1) / n Σ (xᵢ - x̄)(xᵢ - x̄)ᵀ, where xᵢ leaves out prompt i
     (Efron and Stein 1981), plus the squared difference of two baseline measurements. It is scaled
@@ -99,7 +99,7 @@ def measured_doubt(profile: Profile) -> Doubt | None:
 
 
 def with_intervals(profile: Profile) -> Profile:
-    """Returns the profile with intervals of speed-ups as in its plan, if jackknife values exist."""
+    """Returns the profile with an interval of each speed-up; unchanged without `measured_doubt`."""
     doubt, found = measured_doubt(profile), profile.improvement_factor
     if doubt is None:
         return profile
@@ -122,8 +122,8 @@ def added_by_position(profile: Profile) -> tuple[list[float], list[float]]:
     """Returns how much the first, second, … drafted token adds to the tokens per target call.
 
     The first list is measured on blocks of the longest timed draft, or computed from the tokens per
-    call at each γ. Its values never rise. The second list has the values α, α², … that independent
-    acceptances would give.
+    call at each γ. Its values never rise. The second list has the values α, α², … that i.i.d.
+    acceptance would give.
     """
     from scipy.optimize import isotonic_regression
 

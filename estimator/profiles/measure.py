@@ -42,7 +42,7 @@ class Measure(TimedPair):
     compiling: whether passes are compiled: off, on or try.
     max_gamma: the longest timed draft.
     batch_size: number of texts that the target generates at once for acceptance.
-    batches: batch sizes at which passes are timed, too.
+    batches: further batch sizes at which passes are timed.
     context: tokens in the cache of each sequence of such a batch; None: 128.
     output: file for the profile, with its traces in the same folder; None: no file is written.
     """
@@ -88,10 +88,12 @@ def measure(
     traced: Progress = SILENT,
     refusing: Refusing = lambda _: nullcontext(),
 ) -> Profile | None:
-    """Writes the profile to the request's output and returns it; None if not the first process.
+    """Measures a profile, writes it to the request's output and returns it.
 
-    progress, traced: objects that count finished runs, and prompts whose traces are saved.
-    refusing: context manager in which all processes raise an error if one rejects its input.
+    Returns None in all processes but the first.
+
+    progress: counts the finished runs. traced: counts the prompts whose traces are finished.
+    refusing: makes a context manager; if one process raises an error inside it, all processes do.
     """
     processes = these_processes()
     with ExitStack() as stack:
@@ -118,9 +120,9 @@ def measure(
 
 
 def _ready(request: Measure, processes: Processes) -> _Ready:
-    """Returns the loaded models, how to trace, and the draft to time over batches, if any.
+    """Returns the loaded models, the settings of traces, and the draft model to time over batches.
 
-    Raises all errors that are known before any run.
+    The draft is None without batch sizes. Raises ValueError for each setting that would fail later.
     """
     name = one_draft(request.models)
     unmeasured = parse_drafter(name).unmeasured

@@ -47,9 +47,10 @@ def make_profile(
 ) -> Profile:
     """Returns the profile of a pair's measurements.
 
-    tracing: drafts up to its `max_gamma` are replayed; drafts up to its `ahead` were timed.
+    tracing: settings of the traces. Drafts up to its `max_gamma` tokens are replayed, and drafts up
+      to its `ahead` tokens were timed.
     pairs: the result of `measure_traces`. Speed-ups use the traces of the draft's own sampling.
-    runs: timed runs of the baseline, and of probes at the draft lengths `measured_gammas`.
+    runs: timed runs of the baseline, and of one decoder for each length in `measured_gammas`.
     draft: the draft's name, as the user gave it.
     categories: each prompt's category; empty, or None for a prompt without one.
     """

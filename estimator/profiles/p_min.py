@@ -136,7 +136,7 @@ def replayed(
 
 
 def matched(path: Path, profile: Profile, stated: str) -> Thresholds | None:
-    """Returns a lookup's blocks for each shortest match that may be copied; None for other drafts.
+    """Returns a lookup's blocks, with least match lengths as thresholds; None for other drafts.
 
     path: path of the profile. stated: value of `--p-min`: auto, or numbers of matched tokens.
     """
@@ -167,7 +167,7 @@ def _rows(blocks: NDArray[np.float64]) -> dict[int, tuple[float, ...]]:
 def recorded_traces(
     path: Path, profile: Profile, sampling: DraftSampling, *, option: str
 ) -> list[Trace]:
-    """Returns the traces that were saved with a profile; option: the option that needs them."""
+    """Returns the traces saved with the profile at `path`; errors name the `option` in use."""
     place = traces_path(path)
     if not place.exists():
         needed = "the traces that 'specplan measure' writes next to a profile"

@@ -43,8 +43,8 @@ class Estimate:
 class Alpha:
     """The acceptance rate α with its interval, and the number of tokens and prompts behind it.
 
-    confidence: confidence level of all intervals in the profile; None: FORMER_CONFIDENCE.
-    spread: standard deviation of α between requests; None if only their sum was counted.
+    confidence: confidence level of all intervals in the profile; None, in old profiles: 0.95.
+    spread: standard deviation of α between requests; None if requests were not counted separately.
     """
 
     value: Rate

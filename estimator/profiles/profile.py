@@ -23,7 +23,7 @@ from simulator.cost.curves import CostModel
 
 @dataclass(frozen=True, slots=True)
 class AlphaBin:
-    """The mean of β over a range of text positions that starts at `first`."""
+    """The mean acceptance probability over a range of text positions that begins at `first`."""
 
     first: Count
     alpha: Rate
@@ -32,7 +32,7 @@ class AlphaBin:
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """Speed-up at one γ by replay, with its interval, and under i.i.d. acceptance."""
+    """Speed-up at one γ: by replay of recorded texts, with interval, and for i.i.d. acceptance."""
 
     replay: Positive
     iid: Positive
@@ -42,7 +42,7 @@ class Improvement:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Results for one group of prompts, by replay of the group's texts at the group's times.
+    """Results for one group of prompts: its texts are replayed at the times measured on them.
 
     tokens_per_call, improvement_factor: tokens per target call and speed-up, by γ.
     optimal_gamma: the γ with the largest speed-up; 0: do not speculate.
