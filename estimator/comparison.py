@@ -100,8 +100,8 @@ Numbers = dict[tuple[Any, ...], Number]
 def compare_files(a: Path, b: Path) -> Comparison:
     """Returns the differences between two profiles, or two validations, with equal prompts.
 
-    Refuses files of two kinds, of different prompts or without a setting in common, and a file
-    without the numbers that are computed with each prompt left out.
+    Refuses a profile with a validation, files with different prompts, validations without rows of
+    equal settings, and a file that lacks the numbers computed with each prompt left out.
     """
     files = [read_measured(path) for path in (a, b)]
     profiles = [each for each in files if isinstance(each, Profile)]
@@ -138,7 +138,7 @@ def compare_files(a: Path, b: Path) -> Comparison:
 
 
 def _of_profile(profile: Profile, path: Path) -> tuple[Side, str, Numbers]:
-    """Returns a profile's models and counts, its hash of the prompts, and its numbers by name."""
+    """Returns a profile's `Side`, the hash of its prompts, and the numbers to compare, by name."""
     alpha, setup, left = profile.alpha, profile.setup, profile.left_out
     if left is None:
         raise ValueError(
@@ -156,7 +156,7 @@ def _of_profile(profile: Profile, path: Path) -> tuple[Side, str, Numbers]:
 
 
 def _of_rows(validated: Validated, path: Path, names: Sequence[str]) -> tuple[Side, str, Numbers]:
-    """Returns a validation's models and counts, its hash of the prompts, and its numbers by name.
+    """Returns a validation's `Side`, the hash of its prompts, and the numbers to compare, by name.
 
     names: fields of rows that must be equal for two rows to be compared.
     """

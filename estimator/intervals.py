@@ -51,7 +51,7 @@ def difference(value: float, error: float, reach: float) -> tuple[float, float]:
 
 
 def student(degrees: float) -> float:
-    """Returns the number of standard errors on each side of an estimate, by Student's t."""
+    """Returns half an interval's width in standard errors, by Student's t; degrees: of freedom."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, ENDS[1]))
@@ -113,7 +113,7 @@ def steps_out_of_order(
 ) -> dict[int, str]:
     """Returns warnings, by γ, that a step takes less time than a step with the next smaller γ.
 
-    A warning needs the whole interval of the ratio of step times below 1. Both γ get the warning.
+    A warning is given under both γ, but only if the whole interval of `ratio` is below 1.
 
     seconds: seconds per step, by γ.
     ratio: returns, for a smaller and a larger γ, the interval of time(larger) / time(smaller).

@@ -10,7 +10,7 @@ class Progress:
         """Adds to the number of expected steps; a negative number removes steps."""
 
     def step(self, count: int = 1) -> None:
-        """Counts steps."""
+        """Reports that `count` steps have finished."""
 
     def note(self, text: str) -> None:
         """Reports a result in a few words."""

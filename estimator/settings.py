@@ -44,7 +44,8 @@ class ModelSettings(TargetSettings):
 
     drafts: names of drafters; empty: the embedded drafter, if the target is embedded.
     force: whether an n-gram model is accepted although its tokenizer may differ from the target's.
-    lattice_k: number of each head's likeliest tokens that a lattice contains; None: 16.
+    lattice_k: number of likeliest tokens of each blockwise head, from which a rescorer chooses;
+      None: 16.
     rescoring_weight: weight of a rescorer's scores relative to the heads', at least 0; None: 1.
     """
 

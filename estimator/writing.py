@@ -17,7 +17,7 @@ from reference.files import whole_file
 
 
 def builtins(value: Any) -> Any:
-    """Returns a value made of dictionaries, lists, strings and numbers, without NumPy types."""
+    """Returns a value as dictionaries, lists, strings and numbers, without NumPy types."""
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
 
 

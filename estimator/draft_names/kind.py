@@ -140,7 +140,7 @@ class DrafterKind(ABC):
         return None
 
     def from_texts(self, tokenizer: Any) -> Copies | None:
-        """Returns a function that drafts in recorded texts; None if the drafter runs a model."""
+        """Returns a function that drafts at each token of recorded texts; None for models."""
         return None
 
     @property
@@ -193,7 +193,7 @@ def walk(drafter: DrafterKind) -> Iterator[DrafterKind]:
 
 
 def positive(value: str, form: str, text: str) -> int:
-    """Returns the positive integer `value` of the drafter's name `text`, whose form is "exit:N"."""
+    """Returns `value` as an integer of at least 1; form, text: for messages, "exit:N", "exit:0"."""
     if not (value.isdecimal() and int(value) > 0):
         raise ValueError(f"draft {form} needs a positive integer {form[-1]}, got {text!r}")
     return int(value)

@@ -171,7 +171,7 @@ def _device_map(
 
 
 def _warn_of_unapplied_settings(target: CachedModel, sampling: SamplingSettings) -> None:
-    """Warns of settings in the target's own configuration that are not applied."""
+    """Warns of settings in the target's generation_config that are not applied."""
     found = unapplied_settings(target.module.generation_config).items()
     others = [f"{name} {value}" for name, value in found if getattr(sampling, name, None) != value]
     if others:
@@ -185,7 +185,10 @@ DRAFT_WIDTHS = (1, 2)
 def _with_passes(
     model: CachedModel, *, compiling: str, longest: int, widths: Sequence[int] = DRAFT_WIDTHS
 ) -> CachedModel:
-    """Returns the model, compiled if `compiling` is "on", or if it is "try" and compiling works."""
+    """Returns the model, compiled if `compiling` is "on", or if it is "try" and compiling works.
+
+    longest: most tokens in a text. widths: the numbers of tokens in a compiled forward pass.
+    """
     if compiling == "off":
         return model
     try:

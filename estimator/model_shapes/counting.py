@@ -81,7 +81,7 @@ def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "w
 def _built(
     config: str,
 ) -> tuple[Any, PreTrainedModel, list[tuple[CacheLayers, ...]], Mapping[str, int]]:
-    """Returns configuration, module, caches by layer and uses of matrices (see `meta_pass`)."""
+    """Returns the configuration, module, caches by layer, and uses of matrices of a JSON text."""
     parsed = json.loads(config)
     decoder = decoder_config(parsed)
     model = build(decoder, kind=parsed["model_type"])

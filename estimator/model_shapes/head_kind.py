@@ -182,7 +182,7 @@ def head_kinds() -> tuple[HeadKind, ...]:
 
 
 def head_kind(name: str) -> HeadKind | None:
-    """Returns the kind of head with this name, or None for "model"."""
+    """Returns the kind of head with this name; None for "model", which is a whole draft model."""
     return next((kind for kind in head_kinds() if kind.name == name), None)
 
 

@@ -82,8 +82,9 @@ def prompt_ids(settings: PromptSource, tokenizer: Any, target_name: str) -> list
 
 
 def embedded_prompts(tokenizer: Any, *, count: int, prompt_tokens: int) -> list[list[int]]:
-    """Returns at most `count` prompts from files of Python's library held out of training.
+    """Returns at most `count` prompts from files of Python's library.
 
+    The embedded models were not trained on these files.
     A prompt has `prompt_tokens` ids and begins at the middle one of a file's top-level definitions.
     Files are sorted by the hash of their name; files that are too short are skipped.
     """
@@ -111,7 +112,7 @@ def prompts_hash(prompts: Sequence[Sequence[int]]) -> str:
 def read_dataset(name: str, settings: PromptSource) -> list[Prompt]:
     """Returns the first prompts of a data set on the Hugging Face hub, or of a folder of files.
 
-    The settings need not name a data set's only configuration or split.
+    If a data set has only one configuration or split, the settings need not name it.
     """
     from datasets import config, load_dataset
     from datasets.exceptions import DatasetsError

@@ -29,7 +29,7 @@ class HeadTraining:
     sources: files and folders of text, from which the first `tokens` tokens are read.
     output: folder for the trained head, which must not exist.
     target: the decoder-only model that will verify the head's drafts.
-    hidden: number of hidden units; None: a multiple of the model's width that depends on the kind.
+    hidden: number of hidden units; None: a multiple of the model's width, by kind of head.
     rate, positions: largest learning rate, and number of text positions per training step.
     """
 

@@ -111,7 +111,7 @@ def score_ngram(
 ) -> tuple[Score, Score | None]:
     """Returns the perplexity that specplan computes, and KenLM's; KenLM's is None for order 1.
 
-    read: counts files of text. scored: counts tokens.
+    read, scored: progress, in files that are read and in tokens that are scored.
     """
     name, source = request.tokenizer_name, ""
     if name is None:

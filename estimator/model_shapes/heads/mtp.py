@@ -123,7 +123,7 @@ def _assistant(head: Head) -> tuple[Any, Any]:
 
 
 def _caches(text: Any, target: ModelShape) -> tuple[CacheLayers, ...]:
-    """Returns the caches that the assistant reads: per attention kind, the target's last cache."""
+    """Returns the caches that the assistant reads: the target's last one of each attention kind."""
     found = []
     for windowed, kind in ((True, "sliding_attention"), (False, "full_attention")):
         layers = zip(text.per_layer_config, text.layer_types, strict=True)
