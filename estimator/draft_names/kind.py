@@ -140,7 +140,7 @@ class DrafterKind(ABC):
         return None
 
     def from_texts(self, tokenizer: Any) -> Copies | None:
-        """Returns a function that drafts at each token of recorded texts; None for models."""
+        """Returns a function that drafts at each token of recorded texts; None: the kind cannot."""
         return None
 
     @property
