@@ -24,9 +24,9 @@ class RateInterval:
 
 
 def rate_interval(hits: float, trials: float) -> RateInterval:
-    """Returns a binomial rate with Wilson's interval; without trials, 0 with interval [0, 1].
+    """Returns hits / trials with Wilson's interval; without trials, 0 with interval [0, 1].
 
-    Trials are assumed independent, which blocks of one text nearly are.
+    The interval assumes that trials are independent, as blocks of a text nearly are.
     """
     return RateInterval(hits / trials if trials > 0 else 0.0, *wilson(hits, trials))
 
@@ -59,7 +59,7 @@ class Counts:
         return self._combined(other, add)
 
     def since(self, earlier: Self) -> Self:
-        """Returns the counts after `earlier`; refuses counters that fell, as after a restart."""
+        """Returns the counts after `earlier`; refuses counters that decreased, as in a restart."""
         return self._combined(earlier, sub)
 
     def _combined(self, other: Self, combine: Callable[[int, int], int]) -> Self:
@@ -88,10 +88,11 @@ def restarted(earlier: Counts, later: Counts) -> ValueError:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Times between tokens of a sequence, summed over all sequences.
+    """Times between consecutive tokens of a sequence, summed over all sequences.
 
-    seconds: the sum, above 0; tokens: number of tokens after each sequence's first, at least 1.
-    batch: most sequences decoded together; None if not reported.
+    seconds: the sum, above 0.
+    tokens: number of summed times: all tokens but the first of each sequence; at least 1.
+    batch: largest number of sequences decoded together; None if not reported.
     """
 
     seconds: float
@@ -110,10 +111,10 @@ class Timed:
 
 
 def times(seconds: float, tokens: float, batch: int | None = None) -> Timed | None:
-    """Returns times between tokens; None if no token was timed."""
+    """Returns the sum of times between `tokens` tokens; None if no token was timed."""
     return Timed(seconds, round(tokens), batch) if seconds > 0 and round(tokens) > 0 else None
 
 
 def added(first: Any, other: Any) -> Any:
-    """Returns a sum; None if one of its terms is None."""
+    """Returns first + other; None if one of them is None."""
     return None if first is None or other is None else first + other

@@ -23,7 +23,7 @@ class Setting:
 
     gamma: drafted tokens per block; 0: no speculation.
     draft_sampling: whether drafts are drawn from the draft's distribution or are its argmax.
-    concurrency: most simultaneous requests.
+    concurrency: largest number of simultaneous requests.
     model: "target": the target is served, with its draft if γ > 0; "draft": the draft by itself.
     synthetic: unconditional acceptance rates of the γ positions, which the server simulates; None:
       the server verifies drafts.
@@ -52,7 +52,7 @@ class Completion:
 
 
 class EngineServer(Protocol):
-    """A running server of a pair, for example `engines.servers.in_process.OwnServer`."""
+    """A running server of a target and its draft, e.g. `engines.servers.in_process.OwnServer`."""
 
     @property
     def version(self) -> str:
@@ -72,7 +72,7 @@ class EngineServer(Protocol):
 
 
 class Engine(Protocol):
-    """An engine and its pair of models, for example `engines.servers.mlx.Mlx`."""
+    """An engine with the target and the draft that it serves, e.g. `engines.servers.mlx.Mlx`."""
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EngineRun:
-    """The texts that a server wrote for prompts; counts: for each text, or for all together."""
+    """The texts that a server wrote; counts: one per text, or one total of simultaneous texts."""
 
     completions: tuple[Completion, ...]
     counts: tuple[Counts, ...]
@@ -109,8 +109,9 @@ class EngineRun:
     def steps(self, *, drafts_past_end: bool) -> int:
         """Returns the number of target passes after the passes over the prompts.
 
-        A pass emits one token more than it accepts. An engine that drafts past a text's end also
-        counts tokens accepted there. But each pass of such an engine drafts, so drafts are passes.
+        A pass emits its accepted tokens and one more, so that passes = decoded - accepted tokens.
+        An engine that drafts past a text's end also counts accepted tokens that are not emitted.
+        Such an engine drafts in every pass, so its number of drafts is returned.
         """
         total = self.total
         if drafts_past_end and total.drafts > 0:
@@ -119,7 +120,7 @@ class EngineRun:
         return self.decoded - (total.accepted - in_prompts)
 
     def work(self, *, drafts_past_end: bool) -> list[tuple[float, int, int]]:
-        """Returns seconds, target passes and decoded tokens for each of `counts`."""
+        """Returns (seconds, target passes, decoded tokens) for each item of `counts`."""
         parts = [self]
         if len(self.counts) == len(self.completions):
             texts = zip(self.completions, self.counts, strict=True)
@@ -130,7 +131,7 @@ class EngineRun:
     def require_gamma(self, gamma: int, *, drafts_past_end: bool) -> None:
         """Refuses a run whose blocks did not draft γ tokens, as on a server with another γ.
 
-        A text's last blocks may be 1, 2, …, γ-1 tokens short, unless blocks draft past its end.
+        The last blocks of a text may draft γ-1, γ-2, …, 1 tokens, unless they draft past its end.
         """
         total = self.total
         most = gamma * total.drafts
@@ -154,8 +155,9 @@ def run(
 ) -> EngineRun:
     """Returns the texts that a server writes for prompts, and its counts of drafts.
 
-    server: must have no other requests, because its counters are read before and after.
-    speculative: whether the server drafts, and so counts drafts.
+    server: a server without other requests; its counters are read before and after the texts.
+    case: temperature, and number of simultaneous requests.
+    speculative: whether the server drafts; if not, its counters are not read.
     seed: seed of the first prompt's text; each further prompt adds 1.
     """
     (temperature, concurrency), numbers = case, range(len(prompts))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def never_zero(ranges: Sequence[Range]) -> tuple[Range, ...]:
-    """Returns a schedule with γ = 1 in place of 0, for engines that handle γ = 0 badly."""
+    """Returns γ by batch size with γ = 1 in place of 0, for engines that handle γ = 0 badly."""
     groups = (list(some) for _, some in groupby(ranges, lambda each: max(each.gamma, 1)))
     return tuple(
         replace(some[0], gamma=max(some[0].gamma, 1), last_batch=some[-1].last_batch)
@@ -34,17 +34,17 @@ def never_zero(ranges: Sequence[Range]) -> tuple[Range, ...]:
 
 
 def later(place: str) -> Callable[..., Any]:
-    """Returns a function that calls "module:name", which is only imported at the first call."""
+    """Returns a function that imports and calls the function at `place`, "module:name"."""
     return lambda *arguments: resolve_name(place)(*arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The pair for an engine to load.
+    """The target and the draft that an engine loads.
 
     target, draft: names or folders; a draft's folder also has the tokenizer's files.
     folder: temporary folder for the engine's files.
-    positions: number of tokens of the longest prompt, its text and a draft together.
+    positions: largest number of tokens of a prompt, its text and one draft together.
     """
 
     target: str
@@ -86,16 +86,16 @@ class Exports:
       the verification (None: unknown); the threshold of `stopping` (0: none).
     stopping: rule that ends an unsure draft (`simulator.acceptance.stopping`); empty: none.
     draft_sampling: how the engine drafts by default; None: its flags always state it.
-    judges_blocks: whether the engine can verify a draft as a whole (Sun et al. 2024).
-    schedule: drafts γ tokens by batch size. Arguments: ranges of batch sizes, some with γ above 0;
-      the draft.
-    unscheduled: names of drafts (`methods_of`) that the engine loads but cannot schedule.
-    lookup: copies at most γ tokens. Arguments: γ; lengths of the shortest and the longest match.
-    lookup_rule: the match that the engine's lookup copies from, in words.
-    suffix: suffix decoding of at most γ tokens. Arguments: γ; the tree's depth; whether other
-      requests' outputs are used.
-    tree: draft trees. Arguments: depth; most children of a node; number of nodes.
-    former: pairs of a part of these settings and its spelling in older versions.
+    judges_blocks: whether the engine offers block verification (Sun et al. 2024).
+    schedule: sets γ by batch size. Arguments: ranges of batch sizes with their γ, of which at least
+      one is above 0; the draft.
+    unscheduled: the engine's names (`methods_of`) of drafts that `schedule` cannot use.
+    lookup: n-gram lookup of at most γ tokens. Arguments: γ; shortest and longest n-gram to match.
+    lookup_rule: words that say which of several matches the lookup copies from.
+    suffix: suffix decoding of at most γ tokens. Arguments: γ; depth of the suffix tree; whether
+      the tree contains the outputs of other requests.
+    tree: draft trees. Arguments: depth; largest number of children of a node; number of nodes.
+    former: pairs of a text that these functions write and its spelling in older versions.
     """
 
     model_method: str
@@ -116,7 +116,7 @@ class Exports:
 class PrintedCounts:
     """A text in which an engine prints its counts of drafted and accepted tokens.
 
-    marks: metric prefixes, parts of log lines, or JSON keys; each text has one of them.
+    marks: metric prefixes, parts of log lines, or JSON keys; any one of them identifies the text.
     reader: the function that reads the text, as "module:name" in engines.observing.
     program: name of the program that prints the JSON.
     """
@@ -176,8 +176,8 @@ class EngineSettings:
     """The settings of an engine. None in a field selects the engine's default.
 
     engine_command: shell command that starts the engine.
-    concurrencies: numbers of simultaneous requests; each number is run by itself.
-    laws: where texts are scored, in the engine or on this machine ("local").
+    concurrencies: numbers of simultaneous requests; each number gets its own runs.
+    laws: where models score texts: on the engine's servers, or on this machine ("local").
     target_url, draft_url: URLs of running servers with one model each, without speculation.
     threads: number of threads of each model.
     servers: whether the servers of all γ run together or one after the other.
@@ -196,7 +196,7 @@ class EngineSettings:
 
 @cache
 def engine_kinds() -> Mapping[str, EngineKind]:
-    """Returns the `KIND` of each module of `engines.kinds`, by name."""
+    """Returns all kinds of engine by name: the `KIND` of each module of `engines.kinds`."""
     kinds = (each for each in members("engines.kinds") if isinstance(each, EngineKind))
     return MappingProxyType({kind.name: kind for kind in sorted(kinds, key=attrgetter("name"))})
 
@@ -213,7 +213,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def exports_of(name: str) -> Exports:
-    """Returns the writers of an engine's settings; refuses an engine that has none."""
+    """Returns the functions that write an engine's settings; refuses an engine without them."""
     kind = engine_kinds().get(name)
     if kind is None or kind.exports is None:
         known = ", ".join(names_of(lambda kind: kind.exports))
@@ -223,7 +223,7 @@ def exports_of(name: str) -> Exports:
 
 @cache
 def methods_of(engine: str) -> Mapping[str, str]:
-    """Returns an engine's names for the kinds of draft that it loads, by kind."""
+    """Returns the engine's name of each kind of draft that it loads, by specplan's kind."""
     from estimator.model_shapes.head_kind import head_kinds  # imports numpy
 
     methods = {"model": exports_of(engine).model_method}

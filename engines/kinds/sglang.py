@@ -54,7 +54,7 @@ def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
 
 
 def _tree(depth: int, widest: int, nodes: int) -> str:
-    """Returns flags that limit a tree; SGLang counts the token before it as a drafted token."""
+    """Returns flags that limit a draft tree; SGLang counts its root as a drafted token, too."""
     return (
         f"--speculative-num-steps {depth} --speculative-eagle-topk {widest} "
         f"--speculative-num-draft-tokens {nodes + 1}"

@@ -20,7 +20,7 @@ from simulator.numerics.intervals import deviations
 
 
 class RequestCounts(NamedTuple):
-    """Counts of one request; trials: verified positions, estimated as accepted tokens over α."""
+    """Counts of one request; trials: verified positions, estimated as accepted tokens / α."""
 
     drafts: int
     drafted: int
@@ -30,14 +30,15 @@ class RequestCounts(NamedTuple):
 
 
 def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> RateInterval:
-    """Returns the maximum-likelihood α: accepted / (accepted + rejected blocks).
+    """Returns the maximum-likelihood α: accepted / (accepted + blocks with a rejected token).
 
-    The value and the lower end count every block with fewer than γ accepted tokens as rejected, the
-    upper end as few blocks as possible. Both ends come from Wilson's intervals.
+    A block with fewer than γ accepted tokens has a rejected token or was cut short. The value and
+    the interval's lower end assume a rejected token in each such block. The upper end assumes that
+    as many of them were cut short as `left_out` allows. Both ends are from Wilson's intervals.
 
     hits: number of blocks that accepted positions 1, …, γ, shape (γ,).
     drafts: number of blocks, at least 1.
-    left_out: γ minus the number of drafted tokens, summed over blocks.
+    left_out: γ times the number of blocks, minus the number of drafted tokens.
     """
     gamma, accepted = len(hits), sum(hits)
     most = fewest = drafts - hits[-1]
@@ -55,8 +56,8 @@ def alpha_of_totals(accepted: int, *, drafted: int, drafts: int, gamma: int) -> 
         accepted = Σ_{i≤γ} d_i α^i            (Leviathan et al. 2023, §3.1)
 
     where d_i is the number of blocks that drafted position i; only the sum of the d_i is known. The
-    value and the lower end assume that every block drafted γ tokens, the upper end that as many
-    blocks as possible drafted none.
+    value and the lower end assume that every block drafted γ tokens. The upper end assumes that as
+    many blocks as possible drafted none.
 
     accepted, drafted: numbers of tokens. drafts: number of blocks, at least 1.
     gamma: drafted tokens of a block that is not cut short, at least 1.
@@ -89,8 +90,8 @@ def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
 def alpha_spread(requests: Sequence[RequestCounts]) -> float | None:
     """Returns the standard deviation of α between requests; None for fewer than two requests.
 
-    Sampling noise is removed by the moments of a beta-binomial distribution (Kleinman 1973). The
-    result is too large if acceptances within a text depend on each other.
+    Sampling noise is removed by the method of moments for a beta-binomial distribution (Kleinman
+    1973). The result is too large if acceptances within a text depend on each other.
     """
     if len(requests) < 2:
         return None
@@ -103,7 +104,7 @@ def alpha_spread(requests: Sequence[RequestCounts]) -> float | None:
 
 
 def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> RateInterval:
-    """Returns the α of blocks that all draft γ tokens, with the union of two intervals."""
+    """Returns α if all blocks draft γ tokens, with an interval that encloses two estimates."""
     # One interval comes from the spread of a block's accepted tokens. The other one, Wilson's for
     # the expected number of rejected blocks, also holds if no or all tokens were accepted.
     fraction = accepted / (gamma * blocks)

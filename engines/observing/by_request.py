@@ -36,7 +36,7 @@ class RequestLengths(NamedTuple):
       that every α is known in advance, so no choice by request can gain more.
     categories: best draft length by category; key None for requests without a category.
     category_gain: speed with a length per category over speed with one length for all; None with
-      fewer than two categories. The lengths of a request are determined by the other requests.
+      fewer than two categories. Both lengths for a request are chosen from the other requests.
     """
 
     one_gamma: int
@@ -57,11 +57,11 @@ def request_lengths(
     """
     if len(requests) < 2:
         return None
-    gammas, seconds = _seconds(plan, gamma)
+    gammas, seconds = _seconds_by_alpha(plan, gamma)
     tokens = np.array([each.drafts + each.accepted for each in requests], dtype=np.float64)
     names = list(dict.fromkeys(each.category for each in requests))
     category = np.array([names.index(each.category) for each in requests])
-    chances = _chances(requests, category)
+    chances = _alpha_probabilities(requests, category)
     times = tokens[:, None] * (chances @ seconds)
     one = int(times.sum(axis=0).argmin())
     shares = np.bincount(seconds.argmin(axis=1), chances.mean(axis=0), minlength=len(gammas))
@@ -70,14 +70,17 @@ def request_lengths(
         one_gamma=int(gammas[one]),
         best=tuple(gammas[times.argmin(axis=1)].tolist()),
         shares={int(gammas[at]): float(shares[at]) for at in np.flatnonzero(shares > _LEAST)},
-        gain=_known(requests, category, tokens, seconds),
+        gain=_ideal_gain(requests, category, tokens, seconds),
         categories=dict(zip(names, gammas[own.argmin(axis=1)].tolist(), strict=True)),
-        category_gain=None if len(names) < 2 else _by_category(times, own, category),
+        category_gain=None if len(names) < 2 else _category_gain(times, own, category),
     )
 
 
-def _seconds(plan: Plan, counted: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Returns the draft lengths, 0 first, and seconds per token, shape (alphas, lengths)."""
+def _seconds_by_alpha(plan: Plan, counted: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Returns draft lengths, 0 first, and seconds per token for _ALPHAS, shape (alphas, lengths).
+
+    counted: the draft length at which α was counted.
+    """
     longest = max(int(plan.curve.gamma[-1]), counted)
     stands = np.diff(plan.acceptance.tokens_per_call(np.arange(longest + 1)))
     rates = stands / np.concatenate([[1.0], np.maximum(stands[:-1], _LEAST**2)])
@@ -93,8 +96,10 @@ def _seconds(plan: Plan, counted: int) -> tuple[NDArray[np.int64], NDArray[np.fl
     return np.concatenate([[0], gammas]), np.stack([alone, *columns], axis=1)
 
 
-def _chances(requests: Sequence[RequestCounts], category: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Returns each request's probabilities of the values _ALPHAS, shape (requests, alphas)."""
+def _alpha_probabilities(
+    requests: Sequence[RequestCounts], category: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Returns each request's posterior probabilities of _ALPHAS, shape (requests, alphas)."""
     # Each category has its own mean; all of them have the same spread.
     trials = np.array([each.trials for each in requests])
     accepted = np.array([each.accepted for each in requests], dtype=np.float64)
@@ -115,20 +120,20 @@ def _chances(requests: Sequence[RequestCounts], category: NDArray[np.int64]) -> 
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
-def _known(
+def _ideal_gain(
     requests: Sequence[RequestCounts],
     category: NDArray[np.int64],
     tokens: NDArray[np.float64],
     seconds: NDArray[np.float64],
 ) -> Estimate:
-    """Returns the gain in speed of each request's best draft length over one length for all.
+    """Returns the speed with the best draft length at each request's α over one length for all.
 
     category: index of each request's category; tokens: emitted tokens; each of shape (requests,).
-    seconds: seconds per token, shape (alphas, lengths).
+    seconds: seconds per token at each α and draft length, shape (alphas, lengths).
     """
 
     def gain(places: NDArray[np.int64]) -> float:
-        chances = _chances([requests[at] for at in places], category[places])
+        chances = _alpha_probabilities([requests[at] for at in places], category[places])
         weights = tokens[places] @ chances
         return float((weights @ seconds).min() / (weights @ seconds.min(axis=1)))
 
@@ -140,12 +145,13 @@ def _known(
     return Estimate(value, None if low is None else max(low, 1.0), high)
 
 
-def _by_category(
+def _category_gain(
     times: NDArray[np.float64], own: NDArray[np.float64], category: NDArray[np.int64]
 ) -> Estimate:
-    """Returns the gain in speed of one draft length per category over one length for all.
+    """Returns the speed with one draft length per category over the speed with one for all.
 
-    times: seconds by request and length. own: seconds by category and length, summed over requests.
+    Both lengths for a request are chosen from the other requests.
+    times: seconds by request and length. own: sums of `times` over each category's requests.
     """
     alone = np.bincount(category)[category] < 2
     rest = times.sum(axis=0) - times

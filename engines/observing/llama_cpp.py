@@ -27,8 +27,8 @@ def read_page(text: str, gamma: int | None) -> Observation:
 def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
     """Returns the counts and times of one answer; refuses an answer without counts of drafts.
 
-    Each target pass, other than the pass over the prompt, counts as one draft. The last pass does
-    so although it may have drafted nothing.
+    Each target pass after the pass over the prompt is counted as a draft. This includes the last
+    pass, which may have drafted nothing.
 
     gamma: drafted tokens per block as the user states it; 0: no drafts; None: not stated.
     """
@@ -82,10 +82,12 @@ _OLD = (
 
 
 def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
-    """Returns the counts of a log: each drafter's last statistics, else the sum over answers.
+    """Returns the counts of a log.
 
-    Rates are printed with three digits, so counts by position are exact to 0.05 % of the drafts. A
-    draft that was never verified, for example at a text's end, counts as drafted, not as accepted.
+    They are the totals in each drafter's last line of statistics. Without such lines, the counts of
+    all answers are summed. Rates are printed with three digits, so counts by position are exact to
+    0.05 % of the drafts. A draft that was never verified, for example at a text's end, counts as
+    drafted, not as accepted.
 
     blocks: the log in blocks of whole lines.
     """
@@ -124,7 +126,7 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
 
 
 def _answer(found: re.Match[str], tokens: int, gamma: int | None) -> Observation:
-    """Returns the counts of one answer; tokens: its number of tokens, 0 if the log lacks it."""
+    """Returns the counts in a log's line on one answer; tokens: the answer's length, 0: unknown."""
     accepted, drafted = int(found["accepted"]), int(found["drafted"])
     drafts, error = tokens - 1 - accepted, 0.0
     if found["length"] is not None and accepted > 0 and float(found["length"]) > 1:

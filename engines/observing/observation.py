@@ -29,14 +29,14 @@ _PRINTED = 0.005
 class Observation(Counts):
     """Counts of a server over some time. A field is None if the source does not report it.
 
-    stated_gamma: the server's setting of drafted tokens per block.
+    stated_gamma: drafted tokens per block, as the server or the user states them.
     version: the engine's version; model: name of the served model.
     began: time at which the counters began, in seconds since 1970.
-    draft_seconds: seconds that all drafts took together.
-    calls_error: standard deviation of the logarithm of `drafts`; 0 if they were counted.
+    draft_seconds: total time of drafting, in seconds.
+    calls_error: standard error of log(drafts) if `drafts` is estimated; 0 if it was counted.
     notes: sentences to print about the source.
     former_flags: whether the server's version uses older names of flags (`Exports.former`).
-    rejected: number of blocks with a rejected token, if the source lists every block.
+    rejected: number of blocks with a rejected token; None if some may have been cut short instead.
     draft_share: size of the draft over size of the target, both read from the models' names.
     requests: counts by request; empty if not known.
     """
@@ -105,7 +105,7 @@ class Observation(Counts):
 
     @property
     def of_one_request(self) -> Observation:
-        """This observation, with its counts listed as one request."""
+        """This observation with one item in `requests`, which has all counts."""
         if self.drafts == 0 or self.drafted == 0:
             return self
         trials = self.accepted / self.alpha_iid.value if self.accepted > 0 else self.drafts
@@ -123,7 +123,7 @@ class Observation(Counts):
 
     @property
     def gamma(self) -> int:
-        """Drafted tokens per block; if not reported, the least number that explains the counts."""
+        """Drafted tokens per block; if not stated, the smallest number that explains the counts."""
         if self.stated_gamma is not None:
             return self.stated_gamma
         listed = sum(hits > 0 for hits in self.by_position)
@@ -195,11 +195,11 @@ class Observation(Counts):
         return self.drafted / self.drafts
 
     def acceptance(self, kind: str | None = None, others: Sequence[Accepted] = ()) -> FromCounts:
-        """Returns the acceptance estimated from all counts together, for a plan.
+        """Returns the acceptance for a plan, estimated from these counts and `others`.
 
         kind: kind of draft, which selects the prior (`rate_prior`).
-        others: further counts of the draft. Counts at this γ replace own counts whose number of
-          calls is only estimated.
+        others: further counts of the draft. If some of them have this γ, they replace these counts
+          where the number of target calls is only estimated.
         """
         own = [] if self.calls_error and self.gamma in [e.gamma for e in others] else [self.counted]
         return from_counts([*own, *others], kind=kind, cut_short=self.cut_short)

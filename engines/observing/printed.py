@@ -44,7 +44,8 @@ def text_of(printed: Mapping[str, Any], name: str) -> str | None:
 def timed_bench(result: Mapping[str, Any]) -> Timed | None:
     """Returns the times in the result of `vllm bench serve` or SGLang's `bench_serving`.
 
-    The time per token is the mean over requests, else the median; None if the result has neither.
+    The time per token is the mean over requests, or the median if the result has no mean. Returns
+    None if it has neither.
     """
     milliseconds = number(result, "mean_tpot_ms") or number(result, "median_tpot_ms")
     emitted, requests = result.get("total_output_tokens"), result.get("completed")
@@ -61,7 +62,7 @@ class MetricsPage:
 
     sums: sum of each metric over all of its labels, for example over the server's engines.
     last: last value of each metric.
-    hits: number of blocks that accepted each position, from position 0.
+    hits: number of blocks that accepted each position; the first position is 0.
     model: name of the served model; None if the page names none or several.
     began: times at which counters of drafts began, in seconds since 1970.
     """
@@ -103,10 +104,10 @@ class MetricsPage:
     def observed(
         self, gamma: int | None, timed: Timed | None, *, kind: str, turns_on: str, lists_all: bool
     ) -> Observation:
-        """Returns the counts of drafts since the server's start, with the page's times.
+        """Returns the page's counts of drafts since the server's start, together with `timed`.
 
         gamma: drafted tokens per block as the user states it; 0: no drafts; None: not stated.
-        lists_all: whether the page lists all γ positions; if not, it lists only accepted ones.
+        lists_all: whether the page lists all γ positions, or only positions that were accepted.
         """
         plain = Observation(kind=kind, origin="metrics", timed=timed)
         if gamma == 0 and _DRAFTS not in self.sums:

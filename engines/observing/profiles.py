@@ -24,7 +24,7 @@ def counted_drafting(
 
     Without counts by position, rates follow from i.i.d. acceptance and have no intervals.
 
-    tokens, prompts: numbers of tokens and prompts behind α.
+    tokens, prompts: numbers of tokens and prompts that were counted, to store with α.
     """
     alpha, spread = observation.alpha_iid, alpha_spread(observation.requests)
     rates = [Estimate(rate.value, rate.low, rate.high) for rate in observation.unconditional]

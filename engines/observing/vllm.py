@@ -41,7 +41,7 @@ def read_page(text: str, gamma: int | None) -> Observation:
 
 
 def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
-    """Returns the sum of the counts in a log; refuses lines of different γ, and incomplete lines.
+    """Returns the sum of the counts in a log's lines; refuses incomplete lines and several γ.
 
     blocks: the log in blocks of whole lines.
     """
@@ -53,7 +53,7 @@ def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
         pair = pair or (_PAIR.search(block) if total is None else None)
         found = LINE.findall(block)
         if block.count(MARK) != len(found):
-            raise _unread(block, before)
+            raise _unreadable(block, before)
         before += block.count("\n")
         for accepted, drafted, rates in found:
             if int(drafted) > 0:
@@ -67,12 +67,12 @@ def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
 
 
 def _counted(accepted: int, drafted: int, printed: Sequence[str]) -> Observation:
-    """Returns the counts of a line: its tokens, and its rates by position as they are printed.
+    """Returns the counts in a line of the log; printed: the line's acceptance rates by position.
 
     Accepted and drafted tokens are exact. Rates are printed with three digits (two in some
     versions), so counts by position are exact to 0.05 % (0.5 %) of the drafts. If some blocks were
-    short, the number of drafts has a relative error of at most 0.0005 γ (0.005 γ) over the sum of
-    the rates.
+    short, the relative error of the number of drafts is at most 0.0005 γ / Σ rates (0.005 γ / Σ
+    rates).
     """
     gamma, unit = len(printed), 10 ** (len(printed[0]) - 2)
     rates = [round(float(rate) * unit) for rate in printed]
@@ -93,8 +93,11 @@ def _counted(accepted: int, drafted: int, printed: Sequence[str]) -> Observation
     )
 
 
-def _unread(block: str, before: int) -> ValueError:
-    """Returns the error about the first line of a block that has MARK but cannot be read."""
+def _unreadable(block: str, before: int) -> ValueError:
+    """Returns the error for the first line that contains MARK but does not match LINE.
+
+    before: number of the log's lines before the block.
+    """
     lines = enumerate(block.split("\n"), start=before + 1)
     number, line = next(each for each in lines if each[1].count(MARK) != len(LINE.findall(each[1])))
     return ValueError(
@@ -108,7 +111,7 @@ def _unread(block: str, before: int) -> ValueError:
 def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     """Returns the counts and times of `vllm bench serve --save-result`; refuses missing counts.
 
-    gamma: 0: nothing was drafted; other values are ignored, because the result contains γ.
+    gamma: 0 if nothing was drafted; other values are ignored, because the result contains γ.
     """
     model = text_of(result, "model_id")
     plain = Observation(kind="vllm", origin="bench", model=model, timed=timed_bench(result))
@@ -138,8 +141,8 @@ def read_answer(answer: Mapping[str, Any], gamma: int | None) -> Observation:
     """Returns the counts of one answer, as one request; refuses contradictory counts.
 
     `--per-request-spec-decode-metrics summary|detailed` adds `metrics.speculative_decoding` to
-    answers (pull request 48915). Only the arrays of `detailed` distinguish a short block that was
-    accepted in full from a rejected block.
+    answers (pull request 48915). Only `detailed` adds arrays with a number for each block. They
+    distinguish a short block that was accepted in full from a block with a rejected token.
     """
     metrics = answer.get("metrics")
     found = metrics.get(_KEY) if isinstance(metrics, dict) else None
