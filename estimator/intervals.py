@@ -46,12 +46,12 @@ def rate(value: float, error: float, reach: float) -> tuple[float, float]:
 
 
 def difference(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns the interval value ± reach × error. error: standard error; reach: number of them."""
+    """Returns the interval value ± reach × error, where error is the standard error of value."""
     return value - reach * error, value + reach * error
 
 
 def student(degrees: float) -> float:
-    """Returns half an interval's width in standard errors, by Student's t; degrees: of freedom."""
+    """Returns half an interval's width in standard errors: Student's t at `degrees` of freedom."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, ENDS[1]))

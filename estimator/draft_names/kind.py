@@ -193,7 +193,10 @@ def walk(drafter: DrafterKind) -> Iterator[DrafterKind]:
 
 
 def positive(value: str, form: str, text: str) -> int:
-    """Returns `value` as an integer of at least 1; form, text: for messages, "exit:N", "exit:0"."""
+    """Returns `value` as an integer; refuses an integer below 1 and other values.
+
+    form, text: the form and the text of the drafter's name, for example "exit:N" and "exit:0".
+    """
     if not (value.isdecimal() and int(value) > 0):
         raise ValueError(f"draft {form} needs a positive integer {form[-1]}, got {text!r}")
     return int(value)

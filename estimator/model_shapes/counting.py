@@ -81,7 +81,11 @@ def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "w
 def _built(
     config: str,
 ) -> tuple[Any, PreTrainedModel, list[tuple[CacheLayers, ...]], Mapping[str, int]]:
-    """Returns the configuration, module, caches by layer, and uses of matrices of a JSON text."""
+    """Builds the model of a config.json, given as text.
+
+    Returns the model's configuration, its module, its caches by layer, and the number of uses of
+    each matrix (see `meta_pass`).
+    """
     parsed = json.loads(config)
     decoder = decoder_config(parsed)
     model = build(decoder, kind=parsed["model_type"])

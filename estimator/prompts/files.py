@@ -64,7 +64,7 @@ def read_prompts(source: str) -> list[Prompt]:
 
 
 def whole_references(references: Sequence[str | None]) -> list[str] | None:
-    """Returns the references if every prompt has one; None if no prompt has one; else refuses."""
+    """Returns the references if every prompt has one, None if none has one; refuses a mixture."""
     found = [reference for reference in references if reference is not None]
     if found and len(found) != len(references):
         raise ValueError(

@@ -52,7 +52,7 @@ def encoded_prompts(
 ) -> list[list[int]]:
     """Returns token ids per prompt, cut or in a chat template if settings request it.
 
-    prompts: None: use `embedded_prompts`. target_name: the target's name, for messages.
+    prompts: None means `embedded_prompts`. target_name: the target's name, for messages.
     """
     longest = settings.prompt_tokens
     if prompts is None:
