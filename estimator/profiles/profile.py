@@ -119,8 +119,9 @@ class TextDetails:
 
     by_context: results by prompt length in tokens, in octaves ("64-127"), ascending.
     prefill_ms: median milliseconds of the pass over a prompt, for the target and for both models.
-    iid_check: how much acceptances depend on each other: the correlation of neighbouring β (null if
-      β never varies), and the tokens per call by γ, from replay and for i.i.d. acceptance.
+    iid_check: how much acceptances depend on each other: the correlation of β = Σ min(p, q) at
+      neighbouring positions (null if β never varies), and the tokens per call by γ, from replay and
+      for i.i.d. acceptance.
     """
 
     alpha_by_position_in_text: tuple[AlphaBin, ...] = ()

@@ -40,7 +40,7 @@ class Batch:
         self.module(input_ids=ids, past_key_values=self.cache, use_cache=True)
 
     def seconds(self, passes: int, tokens: int) -> float:
-        """Returns the seconds of passes over new tokens per sequence, then restores the cache."""
+        """Returns the seconds of `passes` passes, each over `tokens` new tokens per sequence."""
         ids = torch.zeros(self.batch, tokens, dtype=torch.int64, device=self.device)
         began = self._now()
         for _ in range(passes):
@@ -67,7 +67,7 @@ def load_times(
     repeats: int,
     progress: Callable[[], object],
 ) -> LoadCosts:
-    """Returns the times of target and draft passes over a batch, at the machine's median speed.
+    """Returns the times of passes over a batch, corrected for changes of the machine's speed.
 
     target, draft: decoder-only models.
     batch, context: number of sequences, and tokens in each sequence's cache, at least 1.
@@ -109,7 +109,7 @@ def require_load(
     max_gamma: int,
     draft_name: str,
 ) -> CachedModel:
-    """Returns the draft as a model with a cache; refuses pairs and sizes that cannot be timed."""
+    """Returns `draft`; raises ValueError if these models or sizes cannot be timed over a batch."""
     decoder = isinstance(target, CausalModel)
     if not isinstance(draft, CachedModel) or not decoder:
         got = f"draft {draft_name}" if decoder else f"{target.name} ({target.kind})"

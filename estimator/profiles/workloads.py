@@ -43,7 +43,7 @@ def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> S
     tokens = np.array([float(trace.tokens) for trace in traces])
 
     def sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns sums over all prompts (row 0), then over all prompts except the i-th."""
+        """Returns the sum over all prompts in row 0, and the sum without prompt i in row i."""
         return np.concatenate([values.sum(axis=0)[None], left_out(values)])[: len(costs)]
 
     saved = sums(tokens) * np.array([cost.baseline_seconds for cost in costs])
@@ -73,7 +73,7 @@ def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> S
 
 
 def measured_alpha(traces: Sequence[Trace]) -> Alpha:
-    """Returns the mean of beta over the tokens of all texts, with its interval over texts."""
+    """Returns α, the mean of Σ min(p, q) over all texts' tokens, with an interval over texts."""
     tokens = [trace.tokens for trace in traces]
     low, high = ratio_interval([float(trace.beta.sum()) for trace in traces], tokens, scale=rate)
     return Alpha(alpha(traces), low, high, CONFIDENCE, sum(tokens), len(traces))
@@ -100,7 +100,7 @@ def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate,
 
 
 def draft_acceptance(traces: Sequence[Trace], max_gamma: int, timed: int) -> DraftAcceptance:
-    """Returns the acceptance of drafts up to max_gamma; timed: the longest timed draft."""
+    """Returns the acceptance for γ up to max_gamma, and by position in drafts of `timed` tokens."""
     jointly = [trace.judged("block", max_gamma) for trace in traces]
     return DraftAcceptance(
         alpha=measured_alpha(traces),
@@ -115,7 +115,7 @@ def draft_acceptance(traces: Sequence[Trace], max_gamma: int, timed: int) -> Dra
 
 
 def alpha_by_position(traces: Sequence[Trace]) -> tuple[AlphaBin, ...]:
-    """Returns the mean of β by range of positions in the text."""
+    """Returns the mean acceptance probability by range of positions in the text."""
     bins = {
         first: np.concatenate([t.beta[first : first + POSITIONS_PER_BIN] for t in traces])
         for first in range(0, max(t.tokens for t in traces), POSITIONS_PER_BIN)
@@ -124,7 +124,7 @@ def alpha_by_position(traces: Sequence[Trace]) -> tuple[AlphaBin, ...]:
 
 
 def lag1_correlation(traces: Sequence[Trace]) -> float | None:
-    """Returns the correlation of β at neighbouring positions; None if β never varies."""
+    """Returns the correlation of Σ min(p, q) at neighbouring positions; None if it never varies."""
     pairs = np.concatenate([np.stack([t.beta[:-1], t.beta[1:]]) for t in traces], axis=1)
     if pairs.shape[1] < 2 or (pairs.std(axis=1) == 0).any():
         return None

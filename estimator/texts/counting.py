@@ -25,12 +25,12 @@ MOST_TRIED = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureTexts:
-    """Settings of a measurement of a copying draft's acceptance along recorded texts.
+    """Settings to measure the acceptance of lookup, suffix or n-gram drafts on recorded texts.
 
-    texts: JSON lines or Parquet; each line has a prompt and an output, as text or ids.
+    texts: log in JSON lines or Parquet; each line has a prompt and an output, as text or ids.
     drafts: name of one drafter, whose drafts depend only on texts.
-    tokenizer: tokenizer of the model that wrote the texts; None: the log has ids, not checked.
-    force: whether an n-gram model is accepted although its tokenizer may differ from this one.
+    tokenizer: tokenizer of the model that wrote the texts; None: the log has token ids.
+    force: whether an n-gram model may be used although its tokenizer may differ from `tokenizer`.
     skip_bad_lines: whether bad lines are skipped; else the first one ends the measurement.
     processes: number of processes that share the log; None: one per core.
     output: file for the profile; None: no file, and an interrupted run saves nothing.
@@ -55,13 +55,15 @@ class MeasureTexts:
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """Counts of drafts along some texts, by small and by large groups of neighbouring texts.
+    """Counts of drafts along some texts.
+
+    To save memory, neighbouring texts are counted as a group: `blocks` in groups of many texts,
+    `hits` in groups of few or single texts.
 
     texts: number of texts.
-    hits: number of tokens in each small group that a draft beginning at the token predicts.
-    tokens, block_tokens: number of all tokens in each small group, and in each large group.
-    blocks: number of blocks with 0, …, γ drafted tokens, for γ = 1, 2, … one after the other, in
-      each large group and for each least length of a match.
+    hits, tokens: by group, number of tokens that a draft starting there predicts, and of all.
+    blocks: by group and least length of a match, number of blocks with 0, …, γ drafted tokens, for
+      γ = 1, 2, … one after the other. block_tokens: number of all tokens in these groups.
     skipped, first_skipped: number of skipped lines, and the first one with its reason.
     """
 
@@ -94,9 +96,10 @@ def _grouped(values: list[Any], most: int) -> list[Any]:
 
 
 def least_matches(draft: str) -> tuple[int, ...]:
-    """Returns at most MOST_TRIED lengths that a match must have to be copied, ascending.
+    """Returns the least match lengths to try, at most MOST_TRIED, ascending.
 
-    The first is the lookup's own least length. For drafts that are no lookups the only length is 0.
+    A lookup copies after a match of at least this length. The first length is the lookup's own
+    setting. For drafts of other kinds the only length is 0.
     """
     shortest, longest = parse_drafter(draft).lookup_lengths or (0, 0)
     if longest - shortest < MOST_TRIED:
@@ -108,11 +111,11 @@ def least_matches(draft: str) -> tuple[int, ...]:
 def totals(texts: Texts, copied: Copied, max_gamma: int, least: Sequence[int] = (0,)) -> Totals:
     """Returns the counts of drafts along texts, for every γ and every least length of a match.
 
-    Each draft has at most γ tokens and leaves room for the target's own token. The result equals
-    `simulator.acceptance.replay` with probabilities 0 and 1.
+    A draft has at most γ tokens and ends before the text's last token, which the target adds. The
+    result equals `simulator.acceptance.replay` with probabilities 0 and 1.
 
     copied: drafts along the outputs, at most max_gamma tokens each.
-    least: the least lengths; after a shorter match nothing is drafted.
+    least: least lengths of a match; after a shorter match nothing is drafted.
     """
     lengths = texts.lengths
     ends = np.cumsum(lengths)
@@ -142,9 +145,9 @@ def totals(texts: Texts, copied: Copied, max_gamma: int, least: Sequence[int] = 
 
 
 def _begun(steps: NDArray[np.int32], first: Integers, ends: Integers) -> NDArray[np.bool_]:
-    """Returns the positions where blocks begin, as a mask of shape (rows, tokens).
+    """Returns a mask of the positions where blocks begin, shape (rows, tokens).
 
-    steps: distance from each position, if a block begins there, to the next block; (rows, tokens).
+    steps: tokens that a block emits if it begins at a position, shape (rows, tokens).
     first, ends: first position and end of each text.
     """
     begun = np.zeros(steps.size, dtype=np.bool_)

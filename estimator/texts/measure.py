@@ -33,7 +33,7 @@ _TOGETHER = 8
 
 
 def measure(request: MeasureTexts, progress: Progress = SILENT) -> tuple[Profile, Totals]:
-    """Returns the acceptance of a copying draft, as a profile without costs and as counts.
+    """Returns the acceptance of a draft that copies text, as a profile without costs and as counts.
 
     A copied token counts as accepted if the text has this token. At temperature 0 that is exact.
     For sampled texts the mean is exact, because the target accepts a copied token with the

@@ -41,14 +41,14 @@ def run_arms(
     *,
     least: int = LEAST_PROMPTS,
 ) -> Runs:
-    """Returns the generations of every decoder (arm) and of the baseline, by prompt and repeat.
+    """Returns the texts of every decoder ("arm") and of the baseline, by prompt and repeat.
 
     For each repeat and prompt all arms take turns of a few blocks, in random order in each round.
-    Each arm has its own caches. Then the times of blocks are divided by the speed of their round.
-    If memory is short, fewer arms take turns at once; with a single set of caches, a turn is a
-    whole text. A text depends on seed, arm and prompt, so repeats differ only in time.
+    Each arm has its own caches. The times of blocks are then corrected for how slow the machine was
+    in their round. If memory is short, fewer arms take turns at once; with a single set of caches,
+    a turn is a whole text. A text depends on seed, arm and prompt, so repeats differ only in time.
 
-    prompts: prompts that are not reached in time are left out.
+    prompts: if time runs out, the result has only the first of them.
     speculative: decoders by name, without the baseline; see `probing` and `Speculative`.
     least: number of prompts that run even after the time limit.
     """
@@ -111,10 +111,10 @@ def _at_one_speed(arms: Sequence[str], ran: Sequence[tuple[str, int, turns.InTur
 
 
 def require_positions(subject: Subject, prompts: Prompts) -> None:
-    """Refuses prompts that exceed the positions of either model after max_new_tokens tokens.
+    """Raises ValueError if a prompt and max_new_tokens exceed the positions of either model.
 
     Every prompt is checked, because no text may cross the length at which a model changes its
-    rotary factors. The longest prompt is read, to find models that do not fit together.
+    rotary factors. Both models read the longest prompt, which fails if they do not fit together.
     """
     for prompt in prompts:
         opening_text(subject.target, prompt, subject.stopping)
@@ -168,7 +168,7 @@ def probing(gammas: Sequence[int]) -> dict[str, Decoder]:
 
 
 def probed(gammas: Sequence[int]) -> list[int]:
-    """Returns the distinct draft lengths to time; a single length needs 0, too, for comparison."""
+    """Returns the distinct draft lengths to time, and 0 for comparison if there is only one."""
     distinct = sorted(set(gammas))
     return distinct if len(distinct) > 1 else sorted({0, *distinct})
 
@@ -199,5 +199,5 @@ def adaptive(subject: Subject, prompts: Prompts, timing: Timing, *, max_gamma: i
 
 
 def planning_generations(prompts: Prompts, max_gamma: int) -> int:
-    """Returns the number of texts that `adaptive` decodes, which equals its progress calls."""
+    """Returns the number of texts that `adaptive` decodes, each with one call of its progress."""
     return len(prompts[:PROBED_PROMPTS]) * (2 + len(probed(probed_gammas(max_gamma))))

@@ -1,4 +1,4 @@
-"""Times of things in turns at one speed of the machine, their precision, and when to stop."""
+"""Times of tasks at one speed of the machine, their precision, and when to stop timing."""
 
 import time
 from collections import defaultdict
@@ -15,33 +15,33 @@ from estimator.settings import TimedPair
 from estimator.timing.rates import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Timed
 from reference.records import Generation
 
-# Alternations between turns and things; the first few do most of the work.
+# Alternations between turns and tasks; the first few do most of the work.
 SWEEPS = 20
 
 Array = NDArray[np.float64]
 
 
 def polish(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> tuple[Array, Array]:
-    """Returns each thing's seconds at the median speed, and each turn's time over the median's.
+    """Returns each task's seconds in a median turn, and each turn's time divided by the median's.
 
-        log seconds = level of the thing + speed of the turn + noise
+        log seconds = level of the task + slowness of the turn + noise
 
-    Tukey's median polish separates levels from speeds, robustly against outliers (Tukey 1977). The
-    results have shapes (..., things) and (..., turns). They are NaN for a thing that was never
-    timed, and for a turn in which nothing was timed.
+    A turn is a short period in which several tasks are timed. Tukey's median polish separates
+    levels from slowness, robustly against outliers (Tukey 1977). The results have shapes (...,
+    tasks) and (..., turns). They are NaN for a task or a turn without times.
 
-    seconds: seconds by thing and turn, shape (..., things, turns), above 0; NaN if a thing was not
+    seconds: seconds by task and turn, shape (..., tasks, turns), above 0; NaN if a task was not
       timed in a turn. Tables along the leading axes are polished separately.
     """
     left = np.log(np.asarray(seconds, dtype=np.float64))
-    things, speeds = np.zeros(()), np.zeros(())
+    tasks, slowness = np.zeros(()), np.zeros(())
     for _ in range(sweeps):
         found = _median(left, -1)
-        left, things = left - found, things + found
+        left, tasks = left - found, tasks + found
         moved = _median(left, -2)
-        left, speeds = left - moved, speeds + moved
-    middle = _median(speeds, -1)
-    return np.exp(things + middle)[..., 0], np.exp(speeds - middle)[..., 0, :]
+        left, slowness = left - moved, slowness + moved
+    middle = _median(slowness, -1)
+    return np.exp(tasks + middle)[..., 0], np.exp(slowness - middle)[..., 0, :]
 
 
 def _median(values: Array, axis: int) -> Array:
@@ -54,26 +54,26 @@ def _median(values: Array, axis: int) -> Array:
 
 
 def precision_percent(texts: Timed) -> float | None:
-    """Returns the timing error of measured speed-ups in per cent: half a speed-up's interval.
+    """Returns the timing error of speed-ups in per cent: half the width of a speed-up's interval.
 
-    Differences between prompts are not errors of the clock. So each text's seconds are divided by
-    the seconds that blocks of equal draft length take on average in all texts of one decoder. The
-    spread of this ratio between prompts gives the error of the sum over all prompts.
+    Prompts differ, which is no timing error. So each text's seconds are divided by the seconds that
+    its blocks would take at the decoder's mean time per block of their draft length. The spread of
+    this ratio between prompts gives the error of the sum over all prompts.
 
     The result is the largest error of any decoder. Decoders that were run only to measure costs are
     ignored unless there are no others. None for a single prompt.
     """
     arms = [arm for arm in texts if arm not in (BASELINE, AGAIN)]
     arms = [arm for arm in arms if not arm.startswith(PROBE)] or arms
-    baseline = _reach(texts[BASELINE])
+    baseline = _half_width(texts[BASELINE])
     if baseline is None:
         return None
-    known = [reach for reach in (_reach(texts[arm]) for arm in arms) if reach is not None]
-    return 100 * expm1(max((hypot(baseline, reach) for reach in known), default=baseline))
+    known = [half for half in (_half_width(texts[arm]) for arm in arms) if half is not None]
+    return 100 * expm1(max((hypot(baseline, half) for half in known), default=baseline))
 
 
-def _reach(texts: Sequence[Generation]) -> float | None:
-    """Returns half the interval of log(a decoder's time over all texts); None for one prompt."""
+def _half_width(texts: Sequence[Generation]) -> float | None:
+    """Returns half the width of the interval of log(time of all texts); None for one prompt."""
     seconds: dict[int, list[float]] = defaultdict(list)
     for text in texts:
         for block in text.blocks:
@@ -128,10 +128,10 @@ class Timing:
 def timings(
     request: TimedPair, *, count: int, planned: int, progress: Progress
 ) -> Iterator[Timing]:
-    """Yields the timing of each of `count` measurements, with an equal share of the time left.
+    """Yields the timing of each of `count` measurements, which share the remaining time equally.
 
-    planned: number of texts generated per measurement if all repeats run. `progress` expects them;
-      after each measurement the texts that were not generated are subtracted.
+    planned: number of texts that a measurement generates if all repeats run. The caller has added
+      them to `progress`; after each measurement, the texts that it skipped are subtracted.
     """
     end = time.monotonic() + request.timing.seconds(request.models.target)
     for left in range(count, 0, -1):

@@ -64,9 +64,9 @@ def priced(texts: Timed) -> CostModel:
 
 
 def _block_means(texts: Sequence[Generation]) -> tuple[Seconds, Seconds, Seconds]:
-    """Returns draft lengths, numbers of blocks, and mean seconds of the PARTS, shape (lengths, 3).
+    """Returns draft lengths, and for each the number of blocks and the mean seconds of their parts.
 
-    Blocks that another program or the garbage collector delayed are left out.
+    The mean seconds of the PARTS have shape (lengths, 3). Delayed blocks (see HOLD_UP) are ignored.
     """
     blocks = defaultdict(list)
     for text in texts:
@@ -89,10 +89,10 @@ def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> Co
         t_p(g+1): the target's forward pass over a draft of g tokens
         t_o: the part of the time outside both models' passes that does not grow with the draft
         t_d(g): drafting and all other time in a block of g drafted tokens, without t_o
-        t_q: growth of t_d per token, without the first token
+        t_q: slope of t_d per drafted token, fitted to all g > 0
 
-    probe: texts decoded speculatively. If all drafts have one length, t_q is the time by which
-      these blocks exceed blocks without drafts. Without such blocks, t_q is the drafter's passes.
+    probe: texts decoded speculatively. With a single draft length above 0, t_q is the extra time
+      per drafted token over blocks with g = 0, or without these the drafter's time per token.
     """
     _, _, [[step, _, baseline_overhead]] = _block_means(baseline)
     lengths, counts, seconds = _block_means(probe)
@@ -127,7 +127,7 @@ def jackknifed_costs(texts: Timed) -> list[CostModel]:
 
 
 def out_of_order(texts: Timed, gammas: Sequence[int]) -> dict[int, str]:
-    """Returns a sentence for each γ whose step is significantly faster than a smaller γ's."""
+    """Returns, by γ, a sentence if its step is significantly faster than the next smaller γ's."""
     costs = jackknifed_costs(texts)
 
     def ratio(shorter: int, longer: int) -> Interval:
@@ -161,7 +161,7 @@ def measured_left_out(texts: Timed, arm: str) -> tuple[float, ...]:
 
 
 def _seconds(texts: Timed, arm: str) -> tuple[Seconds, Seconds]:
-    """Returns each text's seconds at the baseline's speed, and at the decoder's own speed."""
+    """Returns the seconds of each of a decoder's texts: at the baseline's speed, and as decoded."""
     tokens = np.array([len(text.tokens) for text in texts[arm]])
     return decode_rate(texts[BASELINE]) * tokens, decode_rate(texts[arm]) * tokens
 
@@ -186,7 +186,7 @@ class Noise:
 
     @property
     def within_percent(self) -> float:
-        """Largest difference in per cent that timing errors cause, at the interval's level."""
+        """Largest difference in per cent that timing errors cause, at the confidence level."""
         return 100 * float(np.expm1(intervals.student(self.prompts) * self.error))
 
     @property

@@ -1,7 +1,7 @@
 """The threads and processes that compute.
 
 Threads of one pass wait for each other, so a pass takes as long as the busiest core needs, and
-short passes suffer most. So the number of threads is the number of free cores, less one.
+short passes suffer most. So the number of threads is the number of free cores minus 1.
 """
 
 import atexit
@@ -43,7 +43,7 @@ class Threads:
 
 
 def free_threads(*, most: int) -> Threads:
-    """Returns OMP_NUM_THREADS threads if that is set, else the free cores less one, 1 to `most`."""
+    """Returns OMP_NUM_THREADS threads if set, else free cores minus 1, between 1 and `most`."""
     cores, chosen = len(_own_cores()), os.environ.get(CHOSEN_BY, "")
     if chosen.isdecimal() and int(chosen) > 0:
         return Threads(int(chosen), cores)
@@ -53,7 +53,7 @@ def free_threads(*, most: int) -> Threads:
 
 
 def chosen_threads(requested: int | None) -> int:
-    """Returns the requested number of threads, by default the number of free cores less one."""
+    """Returns the requested number of threads; for None, the number of free cores minus 1."""
     return free_threads(most=os.cpu_count() or 1).count if requested is None else requested
 
 
@@ -62,7 +62,7 @@ def computing(device: str, requested: int | None) -> Iterator[Threads]:
     """Sets PyTorch's number of threads inside the block.
 
     device: auto, cpu or cuda; on a GPU the number hardly matters.
-    requested: None: on a CPU, the number of free cores less one.
+    requested: number of threads; None: the number of free cores minus 1 on a CPU.
     """
     import torch
 
@@ -116,7 +116,7 @@ class Processes:
         return self.number == 0
 
     def gathered(self, own: T) -> list[T]:
-        """Returns the objects that all processes gave to this call, by process."""
+        """Returns the `own` of every process, in order; all processes must call this method."""
         if self.count == 1:
             return [own]
         from torch.distributed import all_gather_object
@@ -126,7 +126,7 @@ class Processes:
         return every
 
     def shared(self, own: Iterable[T]) -> Iterator[T]:
-        """Returns the objects of all processes; a single process's objects are made on demand."""
+        """Returns the objects in `own` of all processes; a single process reads its own lazily."""
         return iter(own) if self.count == 1 else chain.from_iterable(self.gathered(list(own)))
 
 

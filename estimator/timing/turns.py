@@ -57,8 +57,8 @@ def decode_in_turns(
 ) -> list[InTurns]:
     """Returns texts that were decoded in turns, in random order in each round.
 
-    A text's first turn includes its prompt. Once fewer than half of the texts continue, all their
-    remaining blocks count for the last round, because few texts do not show a round's speed.
+    A text's first turn includes its prompt. Once fewer than half of the texts are unfinished, all
+    remaining blocks count for one last round, because few texts cannot show a round's speed.
 
     starts: functions that start the sessions, at least one.
     tokens: growth of each text per round, at least 1.
@@ -108,7 +108,7 @@ def processor_clock(device: torch.device) -> Clock | None:
 
 
 def next_block(blocks: Iterator[Block], clock: Clock | None) -> Block:
-    """Returns the next block, with its times scaled to the clock's time if there is a clock."""
+    """Returns the next block; with a clock, its times are scaled to sum to the clock's time."""
     began = 0.0 if clock is None else clock()
     block = next(blocks)
     if clock is None or block.seconds == 0:
@@ -121,23 +121,25 @@ def _scaled(block: Block, factor: float) -> Block:
 
 
 def at_one_speed(runs: Sequence[tuple[str, InTurns]]) -> list[Generation]:
-    """Returns the texts, with the times that their blocks would take at the rounds' median speed.
+    """Returns the texts, with the times that their blocks would take in a round of median speed.
 
-    runs: the texts, each with its decoder's name. A block's time is assumed to be a typical time of
-      its decoder and draft length, times the round's slowness, which all decoders share.
+    A block's time is modelled as a typical time of its decoder and draft length, times a factor of
+    its round, which all decoders share. The factor is divided out.
+
+    runs: the texts, each with its decoder's name.
     """
-    speeds, found = _round_speeds(runs), []
+    slowness, found = _round_slowness(runs), []
     for _, (text, rounds) in runs:
-        factors = [1 / speeds.get(number, 1.0) for number in rounds]
+        factors = [1 / slowness.get(number, 1.0) for number in rounds]
         # The prompt was read in its first round.
-        prefill = text.prefill_seconds / speeds.get(min(rounds, default=-1), 1.0)
+        prefill = text.prefill_seconds / slowness.get(min(rounds, default=-1), 1.0)
         blocks = tuple(map(_scaled, text.blocks, factors))
         found.append(replace(text, prefill_seconds=prefill, blocks=blocks))
     return found
 
 
-def _round_speeds(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:
-    """Returns each round's time over the median round's time, by round; {} for too few blocks."""
+def _round_slowness(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:
+    """Returns, by round, its time divided by the median round's time; {} for too few blocks."""
     seconds: dict[tuple[str, int], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for arm, (text, rounds) in runs:
         for block, number in zip(text.blocks, rounds, strict=True):
@@ -148,10 +150,10 @@ def _round_speeds(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:
     numbers = [number for number, count in counts.items() if count >= LEAST_KINDS]
     if not numbers:
         return {}
-    _, speeds = polish(
+    _, slowness = polish(
         [[np.median(each.get(number, np.nan)) for number in numbers] for each in kinds]
     )
-    return dict(zip(numbers, speeds.tolist(), strict=True))
+    return dict(zip(numbers, slowness.tolist(), strict=True))
 
 
 @torch.inference_mode()
@@ -182,7 +184,7 @@ def free_bytes(device: torch.device) -> float:
 
 
 def _parts(whole: object) -> list[object]:
-    """Returns every object inside an object once, except objects inside modules and tensors."""
+    """Returns an object and all objects in it, each once, but none inside modules or tensors."""
     found: dict[int, object] = {}
     waiting = [whole]
     while waiting:
