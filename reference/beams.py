@@ -22,7 +22,7 @@ from reference.models.text_tree import TextTree, Tokens
 class Beam:
     """A continuation of the prompt.
 
-    score: sum of the tokens' log-probabilities; a finished beam's is over length**length_penalty.
+    score: the tokens' summed log-probability; if finished, divided by length**length_penalty.
     """
 
     tokens: Tokens
@@ -51,7 +51,7 @@ class BeamSettings:
 
     @property
     def candidates(self) -> int:
-        """Number of continuations that a step considers: enough to leave w running beams."""
+        """Number of continuations that a step compares, so that at least w of them do not end."""
         return max(2, 1 + len(self.end_ids)) * self.width
 
 
@@ -74,7 +74,7 @@ class Beams:
 
 
 def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: BeamSettings) -> Beams:
-    """Returns the state of the search after one more step, which extends the beams by a token.
+    """Returns the state of the search after one more step, which extends each beam by a token.
 
     log_probs: for each running beam, the next token's log-probabilities, float32, (vocabulary,).
     """
@@ -109,7 +109,7 @@ def _grown(
     most: int,
     without: frozenset[int] = frozenset(),
 ) -> list[Beam]:
-    """Returns the `most` likeliest one-token extensions, best first, except by tokens `without`."""
+    """Returns the `most` best one-token extensions of the beams, none by an id in `without`."""
     rows = torch.stack([log_probs[beam.tokens] for beam in running])
     if without:
         rows = rows.index_fill(1, torch.tensor(sorted(without), device=rows.device), -torch.inf)
@@ -124,9 +124,9 @@ def _grown(
 class BeamBlock:
     """One target call of a beam search.
 
-    drafted: number of steps that the draft searched ahead.
+    drafted: number of search steps that the draft model ran ahead of the target.
     steps: number of search steps that the target completed, 1..drafted + 1.
-    fed: number of tokens that the target read: its beams' last tokens and the drafted tokens.
+    fed: number of tokens that the target read: the last tokens of its beams, and drafted tokens.
     """
 
     drafted: int
@@ -151,17 +151,17 @@ class BeamSearch:
 
     @property
     def steps(self) -> int:
-        """Number of search steps, each of which would be a target call without a draft."""
+        """Number of search steps; without a draft, each of them would be one target call."""
         return sum(block.steps for block in self.blocks)
 
     @property
     def judged(self) -> int:
-        """Number of drafted steps compared with the target's: covered steps, and misses."""
+        """Number of drafted steps that the target checked, whether or not they were covered."""
         return self.covered + sum(block.steps <= block.drafted for block in self.blocks[:-1])
 
     @property
     def covered(self) -> int:
-        """Number of drafted steps that had all of the target's beams: top_w(M_p) in top_u(M_q)."""
+        """Number of drafted steps with all of the target's beams, top_w(M_p) in top_u(M_q)."""
         return sum(block.steps - 1 for block in self.blocks)
 
 
@@ -185,7 +185,7 @@ def beam_search(
 
     draft: a model with the target's vocabulary, or None.
     draft_width: number of the draft's beams (u), at least the width of the search.
-    gamma: number of steps that the draft searches ahead.
+    gamma: number of search steps that the draft model runs ahead of the target.
     """
     if gamma < 0:
         raise ValueError(f"gamma must be at least 0, got {gamma}")

@@ -23,10 +23,10 @@ class Draft:
 
     tokens: shape (gamma,), int64, on the target's device; gamma may be 0.
     q: row i is the distribution of tokens[i], over the target's vocabulary; one-hot if the draft
-      was chosen without randomness. In a draft that branches, row i also depends on the earlier
-      children of the token's parent.
-    witness: one number per computed distribution, finite exactly where the model's logits were. The
-      verifier checks it, so that drafting does not wait for the device. Shape (gamma,), or
+      was chosen without randomness. In a draft that branches, row i also depends on the siblings
+      that were drawn before the token.
+    witness: one number per computed distribution, finite if and only if the logits were. The
+      verifier checks it, so that drafting need not wait for the device. Shape (gamma,), or
       (gamma + 1,) if the policy refused to draw from the last distribution; None without a model.
     parents: for a draft that branches, the index of the token that each token follows; -1: it
       follows the text. Children of one token differ. None: each token follows the previous one.
@@ -56,7 +56,8 @@ class Drafter(Protocol):
 
     Between two calls of `propose` the text keeps the accepted tokens of the draft and gains one
     token of the target, so a drafter's cache of the text stays valid up to the first rejected
-    token. In a hierarchy the target's rejections also shorten the text.
+    token. In a hierarchy (`HierarchicalDrafter`) the text of the cheaper drafter may also lose
+    tokens that the target rejects.
 
     Example: a drafter that repeats the last token of the text.
 
@@ -90,7 +91,7 @@ class Drafter(Protocol):
         """Seconds spent so far on computing distributions."""
 
     def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
-        """Begins a new text; refuses, before any pass, a prompt that it cannot draft for.
+        """Begins a new text; before any forward pass, refuses a prompt that it cannot draft for.
 
         text: the ids that decoding continues; the prompt itself for a decoder-only target.
         """
@@ -98,12 +99,15 @@ class Drafter(Protocol):
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
-        """Returns at most `limit` tokens after the text; no drawn token may be left out."""
+        """Returns a draft of at most `limit` tokens that continue the text.
+
+        It must contain every token that was drawn, because leaving out some would bias the output.
+        """
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns, for each sampling setting, how likely the tokens of a stretch are accepted.
+        """Returns the acceptance scores of a stretch of text, for each of `options.samplings`.
 
-        Called after `start`, for consecutive stretches of one text.
+        Called after `start`, for one stretch after another of the same text.
         """
 
 
@@ -112,7 +116,7 @@ class ReadsStates(Protocol):
     """A drafter that reads the target's hidden states of the prompt, e.g. `StateHeadDrafter`."""
 
     def read_prompt(self, text: Sequence[int]) -> None:
-        """Reads the prompt's states, after the target has read all ids of the text but the last."""
+        """Reads the prompt's states, after the target has read the text except its last id."""
 
 
 def draft_tokens(
@@ -123,7 +127,7 @@ def draft_tokens(
 ) -> Draft:
     """Returns up to `limit` tokens, drawn one by one until the policy stops.
 
-    law_after: returns the next distribution, given the tokens drafted so far (shape (1,) each).
+    law_after: takes the tokens drafted so far (shape (1,) each); returns the next distribution.
     """
     tokens: list[Tensor] = []
     laws: list[Laws] = []
@@ -183,7 +187,7 @@ def _joined(parts: Sequence[Scores]) -> Scores:
 
 
 def require_scorable(model: Model, limit: int | None, fed: int) -> None:
-    """Refuses a text to score if the model must read more tokens (`fed`) than its limit."""
+    """Raises ValueError if scoring makes the model read more tokens (`fed`) than its limit."""
     if limit is not None and fed > limit:
         raise ValueError(
             f"a text to score must fit the {positions_of(model, limit)}, got {fed} tokens"
@@ -193,7 +197,7 @@ def require_scorable(model: Model, limit: int | None, fed: int) -> None:
 def text_laws(
     model: Model, text: Sequence[int], tokens: Sequence[int], samplings: Sequence[Sampling]
 ) -> list[Laws]:
-    """Returns a model's distributions at the positions of `tokens`, for each sampling setting."""
+    """Returns a model's distributions of `tokens`, which follow `text`, per sampling setting."""
     model.rollback(min(model.length, len(text) - 1))
     unseen = torch.tensor(text[model.length :], dtype=torch.int64, device=model.device)
     given = torch.tensor(tokens[:-1], dtype=torch.int64, device=model.device)

@@ -21,9 +21,9 @@ from typing import IO, Any
 def whole_file(path: Path) -> Iterator[Path]:
     """Yields a temporary file, which then replaces the file at `path`.
 
-    If `path` is a symbolic link, the file that it points to is replaced. If it is a device, a pipe
-    or the program's own standard output, it is written into. If writing fails (a full disk, an
-    interruption), `path` is unchanged and no other file is left.
+    If `path` is a symbolic link, the file that it points to is replaced. A device, a pipe or the
+    program's standard output is not replaced; the content is written into it. If writing fails (a
+    full disk, an interruption), `path` is unchanged and no other file is left.
     """
     place = Path(os.path.realpath(path))
     if keeps_its_place(path):
@@ -48,7 +48,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def keeps_its_place(path: Path) -> bool:
-    """Returns whether a path is written into instead of replaced, such as a device or a pipe."""
+    """Returns whether `whole_file` writes into a path and does not replace it (device, pipe)."""
     try:
         there = path.stat()
     except FileNotFoundError:
@@ -87,7 +87,7 @@ def held(output: Path) -> Iterator[None]:
     The kernel releases the lock when the process ends. If a process is killed, its lock file stays
     until the next process removes it. Refuses an output that another process has locked.
 
-    output: a new file or folder in an existing folder; a link is followed.
+    output: a new file or folder in an existing folder; a symbolic link's target is locked.
     """
     from filelock import FileLock, Timeout
 
@@ -128,15 +128,15 @@ BLOCK_BYTES = 1 << 20
 
 
 def read_whole(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
-    """Returns the content of a file, a device or a pipe."""
+    """Returns the content of a file, a device or a pipe; refuses more than most_bytes."""
     with path.open("rb") as file:
         return limited(file.read, str(path), most_bytes=most_bytes)
 
 
 def limited(read: Callable[[int], bytes], name: str, *, most_bytes: int = MOST_BYTES) -> bytes:
-    """Returns the bytes that `read` returns; refuses more than most_bytes.
+    """Calls `read` once and returns its bytes; ValueError if there are more than most_bytes.
 
-    read: takes the largest number of bytes to return, as a file's `read` does.
+    read: a function like a file's `read`, whose argument is the largest number of bytes to return.
     """
     content = read(most_bytes + 1)
     if len(content) > most_bytes:

@@ -16,7 +16,7 @@ def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
     """Returns one token per row, drawn in proportion to the row's weights; shape (...), int64.
 
     The token is the first whose cumulative weight, in double precision, exceeds a uniform share of
-    the total, so a token of weight 0 is never drawn. `torch.multinomial` would wait for the device.
+    the total: weight 0 is never drawn. `torch.multinomial` would make the CPU wait for the device.
 
     weights: shape (..., vocabulary), not negative, with a positive entry in each row.
     """
@@ -29,7 +29,7 @@ def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def likeliest(logits: Tensor) -> Tensor:
-    """Returns the id of each row's largest logit, ties to the smallest id, shape (positions,)."""
+    """Returns the id of each row's largest logit (of ties, the smallest id), shape (positions,)."""
     on_cpu = logits.device.type == "cpu" and logits.dtype in (torch.float32, torch.float64)
     # On a CPU `torch.argmax` compares one by one; NumPy is faster except for a few thousand.
     if on_cpu and logits.numel() >= 8192:
@@ -38,7 +38,7 @@ def likeliest(logits: Tensor) -> Tensor:
 
 
 def precise(logits: Tensor) -> Tensor:
-    """Returns logits in single precision or better: half precision would round distributions."""
+    """Returns the logits in at least single precision; half precision rounds too coarsely."""
     return logits if logits.dtype == torch.float64 else logits.float()
 
 
@@ -54,12 +54,12 @@ class Dense:
 
     @property
     def witness(self) -> Tensor:
-        """One number per row, finite exactly where the row is a distribution."""
+        """One number per row, NaN where the logits gave no distribution; shape (positions,)."""
         # A softmax of logits with NaN or +inf, or of -inf only, is NaN throughout.
         return self.probabilities[:, 0]
 
     def of(self, tokens: Tensor) -> Tensor:
-        """Returns the probability of one token per position."""
+        """Returns the probability of each position's token in `tokens`, shape (positions,)."""
         return self.probabilities.gather(-1, tokens[:, None]).squeeze(-1)
 
     def first(self, positions: int) -> "Dense":
@@ -80,11 +80,11 @@ class Dense:
 
 @dataclass(frozen=True, slots=True)
 class OneHot:
-    """Distributions that put all probability on one token each; methods as in `Dense`.
+    """Distributions that each put all probability on one token; it has the methods of `Dense`.
 
     tokens: shape (positions,), int64.
-    logits: the logits from which the tokens were chosen as the largest, shape (positions,
-      vocabulary); None if no model computed any.
+    logits: the logits whose argmax the tokens are, shape (positions, vocabulary); None if no model
+      computed any.
     """
 
     tokens: Tensor
@@ -96,7 +96,7 @@ class OneHot:
 
     @property
     def witness(self) -> Tensor:
-        """One number per row, finite exactly where the logits were; shape (positions,)."""
+        """One number per row, finite if and only if the row's logits were; shape (positions,)."""
         if self.logits is None:
             return torch.zeros_like(self.tokens, dtype=torch.float32)
         return self.logits.gather(-1, self.tokens[:, None])[:, 0]
@@ -154,7 +154,7 @@ LEAST_TEMPERATURE = 1e-6
 class Sampling:
     """How logits become a next-token distribution (Leviathan et al. 2023, section 2.2).
 
-    They apply in transformers' order: repetition penalty, temperature, top-k, top-p, min-p.
+    The settings apply in transformers' order: repetition penalty, temperature, top-k, top-p, min-p.
 
     temperature: 0 for the one-hot argmax (ties go to the smallest id), or at least 1e-6, so that
       no logit overflows.
@@ -197,8 +197,9 @@ class Sampling:
     def laws(self, logits: Tensor, text: Sequence[int], drafted: Sequence[Tensor] = ()) -> Laws:
         """Returns the distributions of consecutive positions.
 
-        logits: shape (positions, vocabulary). The last row follows all of `text` and `drafted`,
-          which the repetition penalty reads; each earlier row follows one token less.
+        logits: shape (positions, vocabulary). The last row predicts the token after `text` and
+          `drafted`, the row before it the last token of `drafted`, and so on.
+        text: the ids before `drafted`, which the repetition penalty needs.
         drafted: the ids after the text, in parts of shape (n,), int64.
         """
         if self.repetition_penalty != 1:

@@ -34,14 +34,14 @@ class Policy(Protocol):
     name: ClassVar[str]
 
     def gamma(self, blocks: Sequence[Block]) -> int:
-        """Returns the most tokens that the next block drafts, given the text's blocks so far."""
+        """Returns how many tokens the next block may draft, given the text's blocks so far."""
 
     def trusts(self, q: Laws) -> bool:
-        """Returns whether to draw from q, the distribution at one position; else the draft ends."""
+        """Returns whether to draw the next token, from its distribution q; else the draft ends."""
         return True
 
     def goes_on(self, token: Tensor, q: Laws) -> bool:
-        """Returns whether to draft another position after `token`, shape (1,), drawn from q."""
+        """Returns whether to draft another token after `token`, shape (1,), drawn from q."""
         return True
 
 
@@ -65,8 +65,9 @@ class Confidence(Policy):
     """Drafts until the draft model is unsure of a token that it drew.
 
     A draft ends after a token whose probability under the draft is below the threshold, as with
-    transformers' `assistant_confidence_threshold` without its tuning. The unsure token stays in the
-    draft. Greedy drafts are judged at temperature 1. Each drafted token waits for the device.
+    transformers' `assistant_confidence_threshold`; here the threshold stays constant. The unsure
+    token stays in the draft. A greedy draft's probabilities are taken at temperature 1. Reading
+    the probability makes the CPU wait for the device at each drafted token.
 
     threshold: in [0, 1]; 0 never stops.
     most: the most tokens that a block drafts, at least 1.
@@ -90,7 +91,7 @@ class Confidence(Policy):
 
 
 class Product(Confidence):
-    """Drafts until the product of the drafted tokens' probabilities is below the threshold."""
+    """Drafts until the product of the block's drafted probabilities is below the threshold."""
 
     name: ClassVar[str] = "product"
     _product = 1.0
@@ -105,7 +106,7 @@ class Product(Confidence):
 
 
 def own_probability(token: Tensor, q: Laws) -> float:
-    """Returns q(token), at temperature 1 if q is one-hot; 1 if q has no logits."""
+    """Returns q(token). A one-hot q is taken at temperature 1; without logits, returns 1."""
     law = q.at_temperature_one() if isinstance(q, OneHot) else q
     return 1.0 if law is None else float(law.of(token))
 
@@ -149,8 +150,8 @@ class Adaptive(Policy):
 
     The estimate is accepted / (accepted + rejected) tokens, the maximum-likelihood estimate for a
     geometric distribution cut off at gamma; a block rejects at most one token. A prior steadies the
-    estimate in the first blocks. After bad blocks have left the window, the prior makes drafting
-    start again.
+    estimate in the first blocks. If bad blocks stopped drafting, the prior makes it start again
+    once they have left the window.
 
     planner: returns gamma, at least 0, for an alpha in [0, 1].
     prior: the first estimate of alpha, in [0, 1].

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 class Block:
     """One block: a draft, one target call and the tokens that were emitted.
 
-    gamma: most tokens that the block may draft: the policy's limit, or less at the text's end.
+    gamma: largest number of tokens to draft: the policy's limit, or fewer near the text's end.
     drafted: the proposed ids.
     tokens: 1 to gamma + 1 emitted ids: the accepted ones, then the target's own token, unless an
       accepted token ended the text.
@@ -70,7 +70,7 @@ class Generation:
 
     @property
     def draft_calls(self) -> int:
-        """Number of distributions that the drafter computed."""
+        """Number of calls of the drafter: one for each drafted token."""
         return sum(block.draft_calls for block in self.blocks)
 
     @property
@@ -79,12 +79,12 @@ class Generation:
 
     @property
     def accepted(self) -> int:
-        """Number of emitted tokens that were drafted."""
+        """Number of drafted tokens that were accepted and emitted."""
         return sum(block.accepted for block in self.blocks)
 
     @property
     def rollbacks(self) -> int:
-        """Number of target calls that replaced a drafted token."""
+        """Number of target calls that rejected a drafted token and emitted another in its place."""
         drafts = [(block, min(len(block.drafted), len(block.tokens))) for block in self.blocks]
         return sum(block.accepted < judged for block, judged in drafts)
 
@@ -139,7 +139,7 @@ class StopStrings:
             raise ValueError("a stop string must have at least one character, got ''")
 
     def completed(self, text: Sequence[int], tokens: Sequence[int]) -> int | None:
-        """Returns the index in `tokens`, which follow `text`, of the first to complete a string."""
+        """Returns the first index in `tokens` that completes a string after `text`, or None."""
         # No token is shorter than a byte, so a string of n bytes began at most n - 1 tokens ago.
         # One more token is decoded because a decoder may change the first one.
         window = max(len(string.encode()) for string in self.strings)

@@ -42,7 +42,7 @@ class Rule(Protocol):
         """
 
     def replacement(self, p: Dense, q: Laws, tokens: Tensor, place: Tensor) -> Dense:
-        """Returns the distribution, not normalised, of the replacement of the token at `place`."""
+        """Returns the unnormalised distribution of the token that replaces the one at `place`."""
 
 
 class Strict:
@@ -74,7 +74,7 @@ def residual(p: Tensor, q: Laws) -> Tensor:
 
 
 def excess(p: Tensor, q: Laws) -> Tensor:
-    """Returns max(0, p - q) for p <= 1, shape (positions, vocabulary)."""
+    """Returns max(0, p - q), shape (positions, vocabulary); requires p <= 1."""
     if isinstance(q, OneHot):
         return p.scatter(1, q.tokens[:, None], 0.0)
     return (p - q.probabilities).clamp_(min=0)

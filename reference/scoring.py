@@ -1,4 +1,4 @@
-"""Scores of a given text: the probability that each token would be accepted if drafted."""
+"""Scores of a given text: the probability that each of its tokens is drafted and accepted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ CANDIDATES = 10
 class Stretch:
     """Consecutive positions of a text that the target generated.
 
-    text: all ids before them, prompt included.
+    text: all ids before these positions, prompt included.
     tokens: the n ids at these positions.
-    p: the target's distribution at each of them.
+    p: the target's distribution at each of these positions.
     """
 
     text: Sequence[int]
@@ -32,7 +32,7 @@ class ScoreOptions:
 
     samplings: sampling settings of the draft; one pass serves all of them.
     leniences: values l in (0, 1] for which `Scores.lenient_beta` has a column.
-    max_gamma: longest draft (K), for drafters that depend on where the block began.
+    max_gamma: length of the longest draft (K), for drafters that depend on where the block began.
     """
 
     samplings: Sequence[Sampling]
@@ -43,6 +43,8 @@ class ScoreOptions:
 @dataclass(frozen=True, slots=True)
 class Scores:
     """Acceptance at n consecutive positions of a text x that the target generated.
+
+    At each position p is the target's distribution and q the drafter's.
 
     beta: sum over y of min(p(y), q(y)) if a block begins at the position (Leviathan et al. 2023,
       Theorem 5), shape (n,), float64.
@@ -68,7 +70,7 @@ class Scores:
 
     @property
     def acceptance(self) -> Tensor:
-        """Probability min(1, q(x)/p(x)) that x is accepted if drafted; shape of `ratio`."""
+        """Probability min(1, q(x)/p(x)) that x was drafted and accepted; shape of `ratio`."""
         return self.ratio.clamp(max=1.0)
 
 

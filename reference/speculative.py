@@ -21,7 +21,7 @@ from reference.verify import verify_draft
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A target and a drafter, and the target's settings under which they decode."""
+    """A target, a drafter, and the settings of the target's decoding."""
 
     target: Model
     drafter: Drafter
@@ -31,7 +31,7 @@ class Subject:
 
 
 class Clock:
-    """Divides the seconds of one block among drafter, target and the rest."""
+    """Measures the seconds of one block: in the drafter's passes, the target's, and elsewhere."""
 
     def __init__(self, drafter: Drafter | None, target: Model) -> None:
         self._drafter = drafter
@@ -101,7 +101,7 @@ def autoregressive_blocks(
     stopping: Stopping,
     generator: torch.Generator,
 ) -> Iterator[Block]:
-    """Yields one block of one token for each target call, without a draft; see `start` for text."""
+    """Yields a block of one token per target call, without a draft; `start` returns `text`."""
     prefix = len(text)
     text = list(text)
     ending = None
@@ -147,7 +147,7 @@ def start(
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A text whose prompt has been read; iterating over `blocks`, once, decodes the rest."""
+    """A text whose prompt has been read. Iterating over `blocks` decodes the rest, only once."""
 
     text: Sequence[int]
     prefill_seconds: float

@@ -16,8 +16,9 @@ from reference.rules import STRICT, Rule, Strict
 class Verified:
     """The target's verdict on a draft.
 
-    drafted: the proposed ids. For a draft that branches: the accepted path, continued along the
-      likeliest branch.
+    drafted: the proposed ids. For a draft that branches: the accepted path, extended by first
+      children up to a leaf.
+    accepted: number of accepted ids, the first ones of `drafted`.
     own: the target's own id, which follows the accepted ones.
     p: the target's distributions at the drafted positions and at the next one.
     """
@@ -45,8 +46,8 @@ def verify_draft(
 ) -> Verified:
     """Returns which tokens of a draft the target accepts, and the target's next token.
 
-    Afterwards the target's cache holds the text and the accepted tokens. Refuses a draft that
-    branches under a rule that is not strict, and logits of either model that are not finite.
+    Afterwards the target's cache holds the text and the accepted tokens. Refuses a branching draft
+    if the rule is not `Strict`, and refuses logits of either model that are not finite.
 
     target: the model that verifies; its cache lacks at least the last id of the text.
     sampling: the target's settings.
@@ -112,7 +113,7 @@ def verify_tree(
     The target reads each shared prefix once (Spector and Re 2023; Kim et al. 2024, section 7.2,
     verify several drafts as a batch). Afterwards its cache holds the text and the accepted path.
 
-    unseen: the text's last ids, which the target has not read; at least 1.
+    unseen: the last ids of the text, at least 1, which the target has not read.
     """
     assert draft.parents is not None
     before = len(unseen)
@@ -149,10 +150,10 @@ def judge_children(
 ) -> tuple[int | None, int]:
     """Returns which child of a token is accepted (None: no child), and the id after the token.
 
-    If the draft was chosen without randomness, a token is drawn from p; a child that equals it is
-    accepted. So every token of the text is a draw from p, whichever tokens were drafted.
+    If the draft was chosen without randomness, a token is drawn from p, and a child that equals it
+    is accepted. So every token of the text is a draw from p, no matter which tokens were drafted.
 
-    If the children were drawn, they are judged in that order (SpecInfer, Miao et al. 2023,
+    If the children were drawn, they are judged in drawing order (SpecInfer, Miao et al. 2023,
     Algorithm 2; without replacement, Sequoia, Chen et al. 2024, Algorithm 2). The strict rule
     compares the first child with p. After a rejection p becomes norm(max(0, p - q)), and the next
     child is compared with this new p. If all are rejected, the token is drawn from the last p.

@@ -50,16 +50,16 @@ class ModelDrafter:
     def catch_up(self, text: Sequence[int]) -> None:
         """Drops rejected tokens and the text's last token from the draft model's cache.
 
-        So the model always has a token to read, and two after a draft that was accepted whole.
+        The model then reads at least one token before it drafts, two after a fully accepted draft.
         """
         self.draft.rollback(min(self.draft.length, len(text) - 1))
 
     def room(self, text: Sequence[int]) -> int:
-        """Returns how many more tokens the draft model has positions for."""
+        """Returns how many tokens may be drafted before the text is too long for the model."""
         return sys.maxsize if self._limit is None else max(self._limit - len(text) + 1, 0)
 
     def _ready(self, text: Sequence[int], limit: int) -> tuple[int, Tensor]:
-        """Returns the number of tokens to draft, and the ids to read first."""
+        """Returns the number of tokens to draft, and the ids that the model has to read first."""
         self.catch_up(text)
         unseen = torch.tensor(text[self.draft.length :], device=self.draft.device)
         return min(limit, self.room(text)), unseen
@@ -174,7 +174,7 @@ def draft_model(drafter: Drafter) -> Model | None:
 
 
 class Uniform(Dense):
-    """The uniform distribution at one position; a draw from it reads no vocabulary-sized row."""
+    """The uniform distribution at one position; `draw` does not read the probabilities."""
 
     def draw(self, generator: torch.Generator) -> Tensor:
         vocabulary = self.probabilities.shape[1]

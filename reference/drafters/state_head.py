@@ -22,10 +22,11 @@ from reference.state_heads.head import StateHead, causal_mask, unrolled
 
 
 class StateHeadDrafter:
-    """Drafts token by token with a head, over the target's vocabulary.
+    """Drafts token by token with a head on the target's hidden states (`StateHead`).
 
-    Its distribution depends on where the block began. It drafts nothing after a text of one token,
-    because the head predicts token i + 2 from token i's state and the embedding of token i + 1.
+    The head's distribution also depends on where the block began, because inside a block it reads
+    its own states. It drafts nothing after a text of one token, because it predicts token i + 2
+    from token i's state and the embedding of token i + 1.
     """
 
     def __init__(
@@ -58,11 +59,11 @@ class StateHeadDrafter:
 
     @torch.inference_mode()
     def read_prompt(self, text: Sequence[int]) -> None:
-        """Reads all states of the prompt except the last, which the first block reads."""
+        """Reads the target's states of the prompt; the last one is left to the first block."""
         self._catch_up(text, len(text) - 2)
 
     def _catch_up(self, text: Sequence[int], end: int) -> Tensor | None:
-        """Reads the target's new states before `end`; returns the head's last state, or None."""
+        """Reads the target's new states before `end`; returns the head's newest state, or None."""
         self._drop(end - 1)
         states = self.target.tapped(self.head.taps, self._read, end) if end > 0 else None
         if states is None or len(states) == 0:
@@ -77,7 +78,7 @@ class StateHeadDrafter:
         return made[:, -1:]
 
     def _drop(self, end: int) -> None:
-        """Drops the head's own states from the cache, and all positions from `end` on."""
+        """Drops from the head's cache all positions from `end` on, and all drafted positions."""
         kept = min(self._read, max(end, 0))
         drop = self._read + self._own - kept
         if drop > 0:
@@ -101,7 +102,7 @@ class StateHeadDrafter:
         return draft_tokens(law_after, limit, policy, generator)
 
     def require_trees(self) -> None:
-        """Accepts all trees, because this drafter masks the head's attention itself."""
+        """Refuses nothing: this drafter masks the head's attention itself, so any tree works."""
 
     @torch.inference_mode()
     def begin_tree(self, text: Sequence[int], depth: int) -> tuple[int, Tensor] | None:
@@ -141,7 +142,7 @@ class StateHeadDrafter:
 
     @torch.inference_mode()
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns the stretch's scores in all blocks that reach into it, per sampling setting."""
+        """Returns scores per sampling setting, also for blocks that begin before the stretch."""
         first, length = len(stretch.text), len(stretch.text) + len(stretch.tokens)
         whole = [*stretch.text, *stretch.tokens]
         size = len(stretch.tokens), options.max_gamma
@@ -180,7 +181,7 @@ class StateHeadDrafter:
         logits: Tensor,
         step: int,
     ) -> None:
-        """Fills in the scores of one draft step of all blocks; logits: of the last positions."""
+        """Fills in the scores of a draft step from its logits at the stretch's last positions."""
         first = len(stretch.tokens) - len(logits)
         before = [*stretch.text, *stretch.tokens[:first]]
         require_finite(peaks(logits).tolist(), self.name, len(before))

@@ -23,7 +23,7 @@ Choose = Callable[[Laws, int, torch.Generator], Choice]
 
 
 class Branching(Drafter, Protocol):
-    """A drafter that can continue from several of its tokens at once.
+    """A drafter that can continue several drafted tokens at once, so that drafts can be trees.
 
     Example: `reference.drafters.model_drafter.ModelDrafter`.
 
@@ -36,27 +36,28 @@ class Branching(Drafter, Protocol):
     most_nodes: int | None
 
     def require_trees(self) -> None:
-        """Refuses a drafter that reads a tree differently from its single paths."""
+        """Raises ValueError if a tree gives other logits than the tree's paths read one by one."""
 
     def begin_tree(self, text: Sequence[int], depth: int) -> tuple[int, Tensor] | None:
-        """Returns a tree's largest depth, and the logits after the text, shape (1, vocabulary).
+        """Returns the depth that the tree may have, and the logits after the text.
 
-        None if nothing can be drafted. Called for each block, even with depth 0.
+        The depth is at most `depth`; the logits have shape (1, vocabulary). Returns None if nothing
+        can be drafted. Called for each block, even with depth 0.
         """
 
     def deepen(
         self, text: Sequence[int], tokens: Tensor, parents: Sequence[int], places: Sequence[int]
     ) -> Tensor:
-        """Returns the logits after tokens of the tree's lowest level, shape (places, vocabulary).
+        """Returns the logits after some tokens of the tree's lowest level, (places, vocabulary).
 
         tokens: the tree's tokens so far, shape (n,), int64.
         parents: for each token, the index of the token that it follows; -1: it follows the text.
-        places: indices of the tokens to continue, one level below the previous call's tokens.
+        places: indices of these tokens; they are one level below the tokens of the previous call.
         """
 
 
 def lineage(place: int, parents: Sequence[int]) -> list[int]:
-    """Returns the indices of a tree's token and all its ancestors; the token comes first."""
+    """Returns the indices of the token at `place` and of its ancestors, from the token upwards."""
     above = []
     while place >= 0:
         above.append(place)
@@ -67,7 +68,7 @@ def lineage(place: int, parents: Sequence[int]) -> list[int]:
 def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
     """Returns the `count` likeliest tokens; ties go to the smallest id.
 
-    A one-hot distribution without logits has only one token. The generator is not used.
+    A one-hot distribution without logits has only one token. `generator` is ignored.
     """
     odds = law.logits if isinstance(law, OneHot) else law.probabilities
     if odds is None:
@@ -98,10 +99,10 @@ def without_replacement(law: Laws, count: int, generator: torch.Generator) -> Ch
 class TreeDrafter:
     """Drafts trees of one shape, with one pass of its drafter for each level of the tree.
 
-    gamma limits the tree's depth; the policy does not end a tree early.
+    The block's gamma limits the tree's depth; the policy cannot end a tree earlier.
 
     parents: for each node, the index of its parent, an earlier node; -1: the text. A node's first
-      child is the drafter's first choice there, the second child its second choice, and so on.
+      child is the drafter's first choice after that node, the second child its second choice, etc.
     """
 
     def __init__(
@@ -173,7 +174,7 @@ class TreeDrafter:
         return Draft(tokens, concatenate(laws), parents=tuple(parents))
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns acceptance 1 where the text follows the tree of likeliest tokens, else 0."""
+        """Returns scores per sampling setting: acceptance is 1 where the text follows the tree."""
         if options.leniences or not all(sampling.greedy for sampling in options.samplings):
             raise ValueError(
                 "a tree to score must be of likeliest tokens under the strict rule: set the "
@@ -197,7 +198,7 @@ class TreeDrafter:
         return scores
 
     def _accepted(self, ranks: Sequence[Sequence[int]], first: int, max_gamma: int) -> Tensor:
-        """Returns 1 where the text follows the tree, shape (positions from `first`, max_gamma)."""
+        """Returns acceptance, 1 or 0, of the positions from `first` on, as in `Scores.ratio`."""
         accepted = torch.zeros(len(ranks) - first, max_gamma, dtype=torch.float64)
         for start in range(max(first - max_gamma + 1, 0), len(ranks)):
             node = -1

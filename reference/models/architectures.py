@@ -68,7 +68,7 @@ class CausalModel(CachedModel):
     def _logits(
         self, tokens: Tensor, parents: Sequence[int] | None, logits_to_keep: int = 0
     ) -> Tensor:
-        """Returns the logits after the last `logits_to_keep` tokens (0: after all)."""
+        """Returns the logits after each of the last `logits_to_keep` tokens; 0: of all tokens."""
         if parents is None:
             end = self.length + len(tokens)
             positions = torch.arange(self.length, end, device=self.device)
@@ -100,7 +100,7 @@ class CausalModel(CachedModel):
 class EncoderDecoderModel(CachedModel):
     """An encoder-decoder transformers model behind the `Model` protocol.
 
-    Its text begins with the decoder's start token, and with a second token if settings force one.
+    The decoder's text begins with its start token, then `forced_bos_token_id` if the model has one.
     """
 
     kind = "encoder-decoder"
@@ -167,9 +167,9 @@ def transformers_module(model: Model | None) -> Any:
 def early_exit(target: CachedModel, layers: int) -> CachedModel:
     """Returns a draft model made of the target's first layers, at least 1 and fewer than it has.
 
-    It shares weights, embeddings, final norm and head with the target, and has its own cache. Of an
-    encoder-decoder target the decoder is shortened. The target must be on one device, with one
-    stack of layers (Llama, GPT-2, OPT, T5, BART, ...).
+    It shares weights, embeddings, final norm and head with the target, and has its own cache. In an
+    encoder-decoder model only the decoder is shortened. The target must be on one device and have
+    one stack of decoder layers (Llama, GPT-2, OPT, T5, BART, ...).
     """
     if is_spread(target.module):
         # The hooks of a spread model are bound to the module that they were made for.

@@ -28,7 +28,7 @@ Boundaries = tuple[int | None, ...]
 
 
 class CachedModel(ABC):
-    """A transformers model behind the `Model` protocol; `CausalModel` shows what subclasses add.
+    """A transformers model behind the `Model` protocol; `CausalModel` is an example of a subclass.
 
     kind: "decoder-only" or "encoder-decoder".
     """
@@ -112,7 +112,7 @@ class CachedModel(ABC):
             self._states[boundaries] = States(recorder)
 
     def tapped(self, boundaries: Boundaries, first: int, end: int) -> Tensor | None:
-        """Returns the recorded states of positions first to end - 1, or None (`States.between`)."""
+        """Returns the states at these boundaries, positions first to end - 1 (`States.between`)."""
         return self._states[boundaries].between(first, end)
 
     @torch.inference_mode()
@@ -141,7 +141,7 @@ class CachedModel(ABC):
             raise ValueError(f"length must lie in [0, {self.length}], got {length}")
 
     def _require_rollback(self) -> None:
-        """Refuses a model whose state is more than its cache's keys and values."""
+        """Refuses a model that keeps state outside its cache, which could not be rolled back."""
         if self.module._is_stateful or not self.module._supports_default_dynamic_cache():
             self._refuse()
 
@@ -176,7 +176,7 @@ def forbidden_ids(module: Any, device: torch.device) -> Tensor | None:
     """Returns the ids that a model must not emit, shape (n,), int64; None if there are none.
 
     The model's settings exclude some, e.g. Marian's padding token, whose logit means nothing.
-    Decoders that skip padding when they count positions (M2M100) must not emit it either.
+    Decoders that skip padding when they count positions (M2M100) must not emit padding, either.
     """
     settings = module.generation_config
     ends = settings.eos_token_id
@@ -190,7 +190,7 @@ def forbidden_ids(module: Any, device: torch.device) -> Tensor | None:
 
 
 def is_spread(module: Any) -> bool:
-    """Returns whether a model runs on several devices, by accelerate's hooks."""
+    """Returns whether accelerate has spread a model over several devices."""
     return hasattr(module, "_hf_hook")
 
 
@@ -202,7 +202,7 @@ def input_device(module: Any) -> torch.device:
 
 
 def require_fit(config: Any, name: str) -> None:
-    """Refuses a model whose passes over several tokens differ from its single steps."""
+    """Refuses a model whose logits differ between a pass over several tokens and single steps."""
     reason = UNFIT.get(config.model_type)
     # NLLB-MoE's capacity is a share of the pass; at 1 no token is dropped.
     share = float(getattr(config, "moe_eval_capacity_token_fraction", 0.0))
@@ -216,16 +216,16 @@ def require_fit(config: Any, name: str) -> None:
 
 
 def position_limit(config: Any, names: tuple[str, ...]) -> int | None:
-    """Returns the first setting in `names` that a configuration has; None if it has none."""
+    """Returns the value of the first setting in `names` that is set; None if none is."""
     found = (getattr(config, name, None) for name in names)
     return next((int(limit) for limit in found if limit is not None), None)
 
 
 def rope_switch_length(config: Any) -> int | None:
-    """Returns the text length up to which a long-RoPE model uses its short factors, or None.
+    """Returns the text length up to which a long-RoPE model uses its short factors.
 
-    All positions of a pass use the factors for its last position. So the cache of a text that grows
-    across this length would mix short and long factors (Phi-3 and Phi-4 with 128k positions).
+    None for other models. All positions of a pass use the factors for its last position. So, if a
+    text grew across this length, its cache would mix short and long factors (Phi-3, Phi-4 128k).
     """
     parameters = getattr(config, "rope_parameters", None) or {}
     kinds = parameters.values() if "rope_type" not in parameters else [parameters]

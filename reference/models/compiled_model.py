@@ -21,13 +21,13 @@ MOST_PROGRAMS = 256
 
 
 class CompileError(ValueError):
-    """A model could not be compiled."""
+    """Raised if a model cannot be compiled."""
 
 
 class CompiledModel(CausalModel):
-    """A decoder-only model with compiled passes; it gives no hidden states and reads no trees.
+    """A decoder-only model with compiled passes; it provides no hidden states and reads no trees.
 
-    Prompts, and passes of more tokens than any program takes, run uncompiled.
+    Prompts, and passes over more tokens than the widest compiled pass, run uncompiled.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class CompiledModel(CausalModel):
         widths: Sequence[int],
         backend: str | Callable[..., Any] = "inductor",
     ) -> None:
-        """Compiles a model's passes and runs each pass once. The model itself is changed by that.
+        """Compiles a model's passes and runs each pass; `model` then records no hidden states.
 
         longest: number of tokens in the longest text, prompt included.
         widths: for each pass to compile, its number of tokens, at least 1.
@@ -73,7 +73,7 @@ class CompiledModel(CausalModel):
 
     @torch.inference_mode()
     def _prepare(self, backend: str | Callable[..., Any]) -> None:
-        """Compiles and runs a program for each width; later passes overwrite its cache entries."""
+        """Compiles a program for each width and runs it; later passes overwrite what it cached."""
         cuda = self.device.type == "cuda"
         try:
             self._pass(torch.zeros(1, dtype=torch.int64, device=self.device))
@@ -148,7 +148,7 @@ def settings(backend: str | Callable[..., Any], *, graphs: bool) -> dict[str, An
 
 
 class FixedLayer(StaticLayer):  # type: ignore[misc]
-    """Keys and values in tensors that never move; attention reads them whole, under a mask.
+    """Keys and values in tensors of fixed size and address; attention masks the unused part.
 
     All layers share `length`, the number of tokens before a pass, shape (), int64. With one number
     per layer, as in transformers, every pass and rollback would have to update each layer.

@@ -14,17 +14,17 @@ HELD_OUT_SHARE = 16
 
 
 def weights_folder(model: str) -> Path:
-    """Returns the folder of "target" or "draft": a Hugging Face model with its tokenizer."""
+    """Returns the folder of an embedded model, "target" or "draft", and its tokenizer."""
     return Path(__file__).parents[1] / "weights" / model
 
 
 def held_out(relative_path: str) -> bool:
-    """Returns whether a library file is held out of training: one in 16, by its path's hash."""
+    """Returns whether a library file is held out of training; its path's hash selects 1 in 16."""
     return hashlib.sha256(relative_path.encode()).digest()[0] % HELD_OUT_SHARE == 0
 
 
 def library_files(held: bool) -> list[Path]:
-    """Returns this Python's standard-library sources, sorted: the held-out ones or the others."""
+    """Returns sorted files of Python's library: those `held` out of training, or the others."""
     library = Path(sysconfig.get_path("stdlib"))
     paths: list[Path] = []
     for folder, inside, names in os.walk(library):

@@ -80,7 +80,7 @@ def unloadable(what: str, name: str, error: Exception) -> ValueError:
 
 
 def _missing(path: Path, *, tokenizer: bool) -> str | None:
-    """Returns why a path is not the folder of a model or tokenizer; None if it may be one."""
+    """Returns why a path cannot be loaded; None if it may be loadable, e.g. a name on the hub."""
     if path.is_file():
         return "it is a file"
     if not path.is_dir():

@@ -19,7 +19,7 @@ DeviceMap = str | Mapping[str, str | int]
 
 
 def parse_device_map(text: str) -> DeviceMap:
-    """Returns a user's device map: one of AUTOMATIC, or a JSON object with each module's device."""
+    """Parses a device map: one of the words in AUTOMATIC, or JSON with a device for each module."""
     if text in AUTOMATIC:
         return text
     try:
@@ -118,7 +118,7 @@ def load_model(
 
 
 def adapter_of(module: Any) -> type[CachedModel]:
-    """Returns the class that puts a `PreTrainedModel` behind the `Model` protocol."""
+    """Returns the subclass of `CachedModel` that wraps a `PreTrainedModel` of this kind."""
     if module.config.is_encoder_decoder:
         return EncoderDecoderModel
     return RecurrentModel if is_recurrent_model(module) else CausalModel
@@ -189,7 +189,7 @@ NEUTRAL: dict[str, tuple[object, ...]] = {
 
 
 def unapplied_settings(generation_config: Any) -> dict[str, object]:
-    """Returns a model's own generation settings that this decoder ignores, by name."""
+    """Returns the settings of a model's generation config that this decoder ignores, by name."""
     stated = {name: getattr(generation_config, name, None) for name in NEUTRAL}
     return {
         name: value

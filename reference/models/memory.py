@@ -15,8 +15,8 @@ GROWTH = 256
 class RoomyLayer(DynamicLayer):  # type: ignore[misc]
     """The keys and values of one layer, in tensors with spare positions at the end.
 
-    A pass of one token copies only this token. transformers' own layers copy all of their content
-    at every pass, which takes longer than the attention of small models.
+    A pass over one token copies only this token's keys and values. transformers' own layers copy
+    their whole content at every pass, which takes longer than the attention of small models.
 
     keys, values: shape (batch, heads, capacity, width); content from `length` on is unused.
     """
@@ -51,26 +51,26 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
         self.length = 0
 
     def crop(self, tokens_to_remove: int) -> None:
-        """Drops the last tokens; -2 drops two."""
+        """Drops the last tokens; the argument is negative: -2 drops two tokens."""
         self.length = max(self.length + tokens_to_remove, 0)
 
 
 class Recorder:
-    """Records the hidden states of each pass at some places in a model."""
+    """Records the hidden states of a model's last pass at several modules, numbered by `place`."""
 
     def __init__(self, places: int) -> None:
         self._read: list[Tensor | None] = [None] * places
 
     def before(self, place: int, _: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
-        """Records a module's input; a forward pre-hook with keyword arguments."""
+        """Forward pre-hook (with keyword arguments) that records a module's input."""
         self._read[place] = given[0] if given else named["hidden_states"]
 
     def after(self, place: int, _: Any, given: tuple[Any, ...], made: Any) -> None:
-        """Records a module's output; a forward hook."""
+        """Forward hook that records a module's output."""
         self._read[place] = made if isinstance(made, Tensor) else made[0]
 
     def taken(self) -> Tensor | None:
-        """Returns the last pass's states, shape (1, positions, width), once; then None."""
+        """Returns the last pass's states, (1, positions, width), and forgets them; or None."""
         read = [states for states in self._read if states is not None]
         self._read = [None] * len(self._read)
         if len(read) > 1:
@@ -115,7 +115,7 @@ def record_layers(module: Any, boundaries: Sequence[int | None], *, name: str) -
 
 
 def layer_stack(module: Any, *, what: str, name: str) -> tuple[str, nn.ModuleList]:
-    """Returns the name and layers of a decoder's stack; refuses a decoder without exactly one."""
+    """Returns the name and layers of a decoder's stack; refuses a decoder with none or several."""
     children = module.get_decoder().named_children()
     stacks = [(path, child) for path, child in children if isinstance(child, nn.ModuleList)]
     if len(stacks) != 1:
@@ -137,13 +137,13 @@ class States:
         self._rows.clear()
 
     def keep(self, end: int) -> None:
-        """Records the states of the last pass, which ended before position `end`."""
+        """Stores the states of the last pass, whose last position was `end` - 1."""
         read = self._recorder.taken()
         if read is not None:
             self._rows.update(enumerate(read[0], start=end - read.shape[1]))
 
     def skip(self) -> None:
-        """Forgets the states of the last pass, because their positions are already recorded."""
+        """Discards the states of the last pass, because those positions are already stored."""
         self._recorder.taken()
 
     def cut(self, length: int) -> None:
@@ -152,7 +152,7 @@ class States:
             self._rows.popitem()
 
     def choose(self, length: int, places: Sequence[int]) -> None:
-        """Keeps the states before `length`, then only those at positions length + places."""
+        """Keeps the states before `length`, and moves those at length + places behind them."""
         chosen = [self._rows.get(length + place) for place in places]
         self.cut(length)
         found = [state for state in chosen if state is not None]

@@ -51,13 +51,13 @@ class Model(Protocol):
 
     @property
     def forward_seconds(self) -> float:
-        """Seconds inside the model's forward passes so far."""
+        """Seconds spent in the model's forward passes so far."""
 
     def beginning(self, prompt: Sequence[int]) -> list[int]:
         """Returns the ids that decoding will continue; refuses an empty or too long prompt."""
 
     def start(self, prompt: Sequence[int]) -> list[int]:
-        """Reads the prompt; returns the ids of `beginning`, all cached except the last."""
+        """Reads the prompt and caches all ids of `beginning` except the last; returns these ids."""
 
     def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
         """Appends tokens to the cache; returns the logits after each, shape (n, vocabulary).
@@ -69,9 +69,9 @@ class Model(Protocol):
         """
 
     def state(self, position: int) -> Tensor | None:
-        """Returns the input of the output embedding at a position of the text, shape (width,).
+        """Returns the hidden state that the output embedding reads at a position, shape (width,).
 
-        None for positions that are not in the cache, or before the last two of a prompt.
+        None if the position is not in the cache, or comes before the last two of a prompt.
         """
 
     def keep(self, length: int, places: Sequence[int]) -> None:
@@ -82,18 +82,18 @@ class Model(Protocol):
         """
 
     def rollback(self, length: int) -> None:
-        """Keeps only the first `length` tokens of the cache; a longer length is an error."""
+        """Keeps only the first `length` tokens of the cache; ValueError if the cache has fewer."""
 
 
 def text_limit(model: Model, given: int) -> int | None:
-    """Returns the most positions to which a text of `given` ids may grow; None: no limit."""
+    """Returns the largest length to which a text of `given` ids may grow; None: no limit."""
     switch = model.rope_switch_length
     limits = [model.max_length, None if switch is None or given - 1 > switch else switch]
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 def positions_of(model: Model, limit: int, role: str = "") -> str:
-    """Describes a limit that `text_limit` returned, for an error message."""
+    """Returns words for an error message that describe a limit returned by `text_limit`."""
     if limit == model.rope_switch_length:
         return (
             f"{limit} positions up to which {role}{model.name} keeps its short rotary factors, or "
@@ -139,14 +139,14 @@ def fitted(model: Model, vocabulary: int) -> Model:
 
 
 def peaks(logits: Tensor) -> Tensor:
-    """Returns each row's largest logit, which is finite exactly where there is a distribution."""
+    """Returns each row's largest logit: finite if and only if the row gives a distribution."""
     return logits.amax(dim=-1)  # propagates NaN
 
 
 def require_finite(witness: Sequence[float], name: str, first_position: int) -> None:
-    """Raises FloatingPointError if a model's logits gave no distribution.
+    """Raises FloatingPointError if a model's logits give no distribution at some position.
 
-    witness: one number per position, not finite if its logits give no distribution (see `peaks`).
+    witness: one number per position, NaN or infinite if the logits there are unusable (`peaks`).
     first_position: index in the text of the token that the first logits predict.
     """
     for position, number in enumerate(witness, start=first_position):
@@ -157,7 +157,7 @@ def require_finite(witness: Sequence[float], name: str, first_position: int) -> 
 
 
 class Stopwatch:
-    """Adds up the seconds of code inside `with stopwatch:`, by events on a CUDA device."""
+    """Adds up the seconds spent inside `with stopwatch:`; on CUDA, events measure them."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -185,7 +185,7 @@ class Stopwatch:
 
     @property
     def seconds(self) -> float:
-        """Seconds so far; on CUDA this waits for passes that have begun."""
+        """Seconds spent inside `with stopwatch:` so far; on CUDA, waits until this work is done."""
         for start, end in self._pending:
             end.synchronize()
             self._seconds += start.elapsed_time(end) / 1e3

@@ -46,7 +46,7 @@ class RecurrentModel(CausalModel):
 
     @torch.inference_mode()
     def _require_steps(self) -> None:
-        """Refuses a model whose passes over several tokens ignore the state before them."""
+        """Refuses a model whose passes over several tokens ignore the earlier recurrent state."""
         ids = torch.arange(1, 7, device=self.device) % self.vocabulary
         self.start(ids[:3].tolist())
         steps = torch.cat([self.extend(token) for token in ids[2:].split(1)])
@@ -61,7 +61,7 @@ class RecurrentModel(CausalModel):
         self._forget()
 
     def _require_rollback(self) -> None:
-        """Accepts every model, because recurrent states are restored from copies."""
+        """Refuses nothing, because recurrent states are restored from copies."""
 
     def _empty_cache(self) -> Cache:
         cache = DynamicCache(config=self.module.config)
@@ -71,7 +71,7 @@ class RecurrentModel(CausalModel):
         return cache
 
     def _layer(self, layer: Any) -> Any:
-        """Returns a layer that can be rolled back, in place of transformers' layer."""
+        """Returns a cache layer that can be rolled back, to replace transformers' layer."""
         attends = isinstance(layer, DynamicLayer)
         if is_recurrent(layer):
             return RecurrentAndRoomyLayer(layer.number_of_states) if attends else layer
@@ -152,7 +152,7 @@ def is_recurrent(layer: Any) -> bool:
 
 
 class Snapshot:
-    """A copy of the states of a cache's recurrent layers, and the ids of the whole text."""
+    """A copy of the recurrent states in a cache, and the ids of the text so far."""
 
     def __init__(self, layers: Sequence[Any]) -> None:
         self._layers = [layer for layer in layers if is_recurrent(layer)]
@@ -162,7 +162,7 @@ class Snapshot:
         self.length = 0  # number of tokens that these states have read
 
     def before(self, tokens: Tensor) -> None:
-        """Records the tokens that the next pass will read; copies the states first if needed."""
+        """Records the tokens of the next pass; first copies the states if `move` requested it."""
         if self._copies is None:
             self._copies = [
                 (dict(layer.has_previous_state), [(state, state.clone()) for state in _held(layer)])
@@ -171,17 +171,17 @@ class Snapshot:
         self._ids.append(tokens)
 
     def move(self, length: int) -> None:
-        """Requests a copy of the states after `length` tokens, made before the next pass."""
+        """Requests a copy of the present states, after `length` tokens; the next pass makes it."""
         if length != self.length:
             self.length, self._copies = length, None
 
     def text(self, length: int) -> Tensor:
-        """Returns the first ids of the text and forgets the others."""
+        """Returns the first `length` ids of the text and forgets the ids after them."""
         self._ids = [torch.cat(self._ids)[:length]]
         return self._ids[0]
 
     def bring_back(self) -> None:
-        """Restores the copied states in the layers."""
+        """Writes the copied states back into the layers."""
         assert self._copies is not None
         for layer, (started, states) in zip(self._layers, self._copies, strict=True):
             layer.has_previous_state.update(started)

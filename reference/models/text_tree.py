@@ -30,7 +30,7 @@ def tree_mask(parents: Sequence[int], length: int, dtype: torch.dtype) -> tuple[
 
 
 def hidden_at(unseen: Tensor, dtype: torch.dtype) -> Tensor:
-    """Returns the mask that hides `unseen` in attention scores, shape (1, 1, rows, columns)."""
+    """Returns a mask, (1, 1, rows, columns), to add to attention scores; it hides `unseen`."""
     mask = torch.zeros(unseen.shape, dtype=dtype, device=unseen.device)
     return mask.masked_fill_(unseen, torch.finfo(dtype).min)[None, None]
 
@@ -38,8 +38,8 @@ def hidden_at(unseen: Tensor, dtype: torch.dtype) -> Tensor:
 def require_branching(model: Model) -> None:
     """Refuses a model that reads a small tree differently from the tree's paths.
 
-    The test overwrites the model's cache. It finds sliding windows, relative positions and
-    attention that ignores masks.
+    The check overwrites the model's cache. Models with sliding windows or relative positions, or
+    whose attention ignores masks, fail it.
     """
     ids = torch.arange(1, 6, device=model.device) % model.vocabulary
     _, second, third, fourth, fifth = ids.split(1)
@@ -86,7 +86,7 @@ class TextTree:
     pass if the model can read a tree (`branches`), else one continuation after another. Both ways
     give equal results.
 
-    fed: tokens read so far, without the prompt.
+    fed: number of tokens that the model has read, without the prompt.
     """
 
     def __init__(self, model: Model) -> None:

@@ -30,8 +30,9 @@ class Eagle3Shape:
     draft_vocabulary: size of the head's own vocabulary.
     target_width: width of the target's hidden states.
     taps: boundaries of the target's layers at which the head reads states.
-    norm_before_residual: whether the layer adds its result to the state after the norm.
-    norm_output: whether the next step reads the state after the last norm.
+    norm_before_residual: whether the attention's result is added to the normalised state, not to
+      the state before the norm.
+    norm_output: whether the next draft step reads the state after the last norm.
     norm_before_fc: whether the target's states pass through a norm before the matrix fc.
     own_embedding, own_output: whether the head has these matrices; else it uses the target's.
     """
@@ -48,9 +49,9 @@ class Eagle3Shape:
 
 
 def shape_for(target: Any, *, hidden: int | None = None) -> Eagle3Shape:
-    """Returns the sizes of a one-layer head that reads the layers that servers read by default.
+    """Returns the sizes of a one-layer head whose `taps` are the default of servers.
 
-    hidden: units of the feed-forward layer; None: four times the target's width.
+    hidden: width of the feed-forward layer; None: four times the target's width.
     """
     own = target.config.get_text_config(decoder=True)
     layers, width = own.num_hidden_layers, own.hidden_size
@@ -93,7 +94,7 @@ class WideLayer(LlamaDecoderLayer):  # type: ignore[misc]
 
 
 class Eagle3(StateHead):
-    """An EAGLE-3 head; its parameters have the names of speculators' checkpoints."""
+    """An EAGLE-3 head; its parameters are named as in checkpoints of the speculators library."""
 
     d2t: Tensor
 

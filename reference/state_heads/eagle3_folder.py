@@ -117,8 +117,8 @@ def _shape(
 def _taps(config: Mapping[str, Any], layers: int) -> tuple[int, ...]:
     """Returns the boundaries of the target's layers that a head reads.
 
-    As in SGLang, a list that begins with 1 names the layers whose outputs the head reads; any other
-    list names the layers whose inputs it reads.
+    The configuration lists layers. As in SGLang, the head reads the listed layers' outputs if the
+    list begins with 1, else their inputs.
     """
     name = "eagle_aux_hidden_state_layer_ids"
     nested = config.get("eagle_config")
@@ -129,7 +129,7 @@ def _taps(config: Mapping[str, Any], layers: int) -> tuple[int, ...]:
 
 
 def _read_tensors(folder: Path) -> tuple[dict[str, Tensor], bool]:
-    """Returns a folder's tensors, and whether they had the names of SafeAILab's layout."""
+    """Returns a folder's tensors by speculators' names, and whether it used SafeAILab's names."""
     files = sorted(folder.glob("*.safetensors"))
     if not files:
         pickled = [path.name for pattern in PICKLED for path in sorted(folder.glob(pattern))]
@@ -181,7 +181,7 @@ def _require_tensors(
 
 
 def _require_map(folder: Path, offsets: Tensor, mask: Tensor | None, shape: Eagle3Shape) -> None:
-    """Refuses a map d2t that leaves the vocabulary, repeats an id, or differs from `mask` (t2d)."""
+    """Refuses d2t offsets that leave the vocabulary, repeat an id, or contradict `mask` (t2d)."""
     ids = torch.arange(len(offsets)) + offsets
     outside = ((ids < 0) | (ids >= shape.body.vocab_size)).nonzero()
     if len(outside):

@@ -47,13 +47,13 @@ class StateHead(nn.Module, ABC):
         return cast(Tensor, self._of_target[0](tokens))
 
     def placed_like(self, target: Any) -> Self:
-        """Returns the trained head on its target's device and in its precision, for drafting."""
+        """Moves the trained head to the target's device and precision; returns it, for drafting."""
         like = target.get_input_embeddings().weight
         return self.to(like.device, like.dtype).eval().requires_grad_(False)
 
     @abstractmethod
     def entry(self, states: Tensor) -> Tensor:
-        """Maps the target's states to the states that the head reads, shape (..., width)."""
+        """Returns the head's input states for the target's states, shape (..., width)."""
 
     @abstractmethod
     def forward(
@@ -65,7 +65,7 @@ class StateHead(nn.Module, ABC):
           both of shape (batch, n, width); positions: shape (1, n).
         mask: added to attention scores, shape (1, 1, n, cached + n); None: a single position
           attends to all cached ones.
-        cache: keys and values of earlier positions; these positions are appended.
+        cache: keys and values of earlier positions; the n new positions are appended to it.
         """
 
     @abstractmethod
@@ -90,10 +90,11 @@ def causal_mask(rows: int, before: int, like: Tensor) -> Tensor | None:
 def unrolled(
     head: StateHead, states: Tensor, tokens: Tensor, cache: Any, *, first: int, steps: int
 ) -> Iterator[Tensor]:
-    """Yields the head's states after each step of drafting from N positions at once.
+    """Yields, for each draft step, the head's states in N drafts, which begin at N positions.
 
-    The first step is a causal pass over the target's states. In each later step a draft also
-    attends to its own earlier steps ("training-time test", Li et al. 2025, section 3.2, Figure 6).
+    The states have shape (batch, N, width). The first step is a causal pass over the target's
+    states. In each later step a draft also attends to its own earlier steps ("training-time test",
+    Li et al. 2025, section 3.2, Figure 6).
 
     states: the target's states at N consecutive positions, shape (batch, N, width).
     tokens: the ids from the second position on, shape (batch, N + steps - 1).
@@ -118,9 +119,9 @@ class Mtp(StateHead):
 
         x = W [norm_e(e), norm_h(h)],    s' = layer(x),    logits = head(norm(s'))
 
-    h is the input of the target's output embedding, e the embedding of the next token. The layer
-    has the kind of the target's layers; embedding and head are the target's. The next step reads s'
-    in place of h. The parameters have the names used in model files.
+    h is the input of the target's output embedding, e the embedding of the next token. The layer is
+    built like the target's layers; embedding and head are the target's. The next step reads s' in
+    place of h. The parameters have the names used in model files.
     """
 
     taps = (None,)
@@ -174,7 +175,7 @@ EXPERT = re.compile(r"mlp\.experts\.(\d+)\.(gate|up|down)_proj\.weight")
 
 
 def load_mtp(folder: Path, target: Any, *, name: str) -> Mtp:
-    """Returns the layer of multi-token prediction that follows the layers in a target's files."""
+    """Returns the multi-token-prediction layer in a target's files, stored after its last layer."""
     config = target.config.get_text_config(decoder=True)
     first = config.num_hidden_layers
     tensors = _stored(folder, first)
@@ -200,7 +201,7 @@ def load_mtp(folder: Path, target: Any, *, name: str) -> Mtp:
 
 
 def _stored(folder: Path, layer: int) -> dict[str, Tensor]:
-    """Returns a layer's tensors by the head's names, with all experts in one tensor."""
+    """Returns a stored layer's tensors by the head's names; all experts share one tensor."""
     prefix = f"model.layers.{layer}."
     found: dict[str, Tensor] = {}
     experts: dict[str, dict[int, Tensor]] = {"gate": {}, "up": {}, "down": {}}

@@ -32,7 +32,7 @@ def soft_labels(logits: Tensor, tokens: Tensor, law: TargetLaw) -> Tensor:
 
 
 def total_variation(logits: Tensor, tokens: Tensor, law: TargetLaw) -> Tensor:
-    """Returns 1 - alpha, the mean of 1 - sum min(p, q) (Leviathan et al. 2023, section 6)."""
+    """Returns 1 - alpha: the mean of 1 - sum min(p, q) (Leviathan et al. 2023, section 6)."""
     return 1 - law().minimum(logits.softmax(dim=-1)).sum(dim=-1).mean()
 
 
@@ -41,7 +41,7 @@ LOSSES = {"hard": hard_labels, "soft": soft_labels, "tv": total_variation}
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A prompt and the large model's continuation: ids, at least one each."""
+    """A prompt and its continuation by the large model, as ids; neither is empty."""
 
     prompt: tuple[int, ...]
     output: tuple[int, ...]
@@ -50,8 +50,8 @@ class Lesson:
 def logits_along(model: CachedModel, lessons: Sequence[Lesson]) -> tuple[Tensor, Tensor]:
     """Returns a model's logits for every token of the lessons' outputs, and these tokens.
 
-    The logits have shape (tokens, vocabulary), float32. The module makes one pass, padded on the
-    right, in its present mode, with gradients if they are enabled.
+    The logits have shape (tokens, vocabulary), float32. All lessons are read in one pass, padded on
+    the right. The caller sets training or evaluation mode, and whether gradients are computed.
     """
     texts = [[*model.beginning(lesson.prompt), *lesson.output[:-1]] for lesson in lessons]
     ids = _padded(texts, model.device)
@@ -93,7 +93,7 @@ def align(
 
     small: decoder-only or encoder-decoder like the large model; its logits may have another
       width.
-    training: its seed is also the seed of the batches.
+    training: `training.seed` also determines the order of the lessons.
     batch: number of lessons per step, at least 1.
     loss: a key of `LOSSES`.
     """
@@ -122,9 +122,9 @@ def train_exits(
 ) -> Trained:
     """Trains a model in place so that it can exit early (Kim et al. 2023, section 4.4).
 
-    The loss is the average over the model and its early exit `small`, which shares its weights; the
-    labels are the lessons' tokens. All weights of `large` are trained. No keys and values have to
-    be filled in, because the large model reads every token that the exit wrote.
+    The loss is the average of the cross-entropies of the model and of its early exit `small`, which
+    shares its weights; the labels are the lessons' tokens. All weights of `large` are trained. In
+    decoding, the large model reads every token that the exit wrote, so it lacks no keys or values.
     """
 
     def learned(chosen: Sequence[Lesson]) -> Tensor:
@@ -160,7 +160,7 @@ def _teach(
 
 
 def _rows(step: int, lessons: int, batch: int, seed: int) -> Tensor:
-    """Returns the indices of a step's lessons; each epoch has all lessons in its own order."""
+    """Returns the indices of a step's lessons; each epoch has a new order of all lessons."""
     first, last = step * batch // lessons, ((step + 1) * batch - 1) // lessons
     seeds = [seed * 1_000_003 + epoch for epoch in range(first, last + 1)]
     orders = [

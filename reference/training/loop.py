@@ -93,8 +93,9 @@ class Training:
 class Trained:
     """A run of the training loop.
 
-    resumed: number of steps in the checkpoint from which the run began; 0 without a checkpoint.
-    seconds: wall time of the run's own `steps` steps.
+    resumed: number of finished steps in the checkpoint at the beginning; 0 without a checkpoint.
+    steps: number of steps of this run, without the resumed ones.
+    seconds: wall time of this run.
     loss: loss of the last step; None if there was no step.
     """
 
@@ -198,7 +199,7 @@ def save_checkpoint(
 def load_checkpoint(
     path: Path, identity: str, parameters: Parameters, optimizers: Optimizers
 ) -> int:
-    """Restores a checkpoint in place and returns its finished steps; refuses another training's."""
+    """Restores a checkpoint in place; returns its number of steps; refuses other settings."""
     with safe_open(path, framework="pt") as file:
         note = file.metadata() or {}
         found = note.get("settings", "a file of another kind")
@@ -229,7 +230,7 @@ def this_process() -> Any:
 
 
 def require_equal_shares(rows: int, *, processes: int) -> None:
-    """Refuses a batch that processes cannot share equally: its mean gradient would be wrong."""
+    """Refuses a batch that processes cannot share equally, as gradients are averaged."""
     if rows % processes != 0:
         raise ValueError(
             f"a batch must have as many rows for each of {processes} processes, got {rows}"

@@ -27,7 +27,7 @@ CROSS_ENTROPY_SHARE = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Texts of equal length with a target's hidden states, float16.
+    """Texts of equal length (windows), and a target's hidden states along them, float16.
 
     ids: shape (windows, length).
     states: the states that a head reads, shape (windows, length, taps · width).
@@ -70,7 +70,7 @@ def windows_along(
 def losses_ahead(
     head: StateHead, output: Any, windows: Windows, *, steps: int, loss: str
 ) -> list[Tensor]:
-    """Returns the mean loss of each draft step; one draft begins at each position of the texts."""
+    """Returns each draft step's loss, averaged over drafts that begin at all positions."""
     ids = windows.ids
     begun = ids.shape[1] - steps - 1
     with torch.no_grad():
@@ -107,7 +107,7 @@ def train_unrolled(
 ) -> Trained:
     """Trains a head in place on windows of texts, with drafts of `steps` tokens.
 
-    positions: approximate number of positions per training step at which drafts begin.
+    positions: approximate number of drafts per training step; one begins at each position.
     """
 
     def batch(step: int) -> Tensor:
