@@ -34,7 +34,7 @@ NONE_MEASURED: Gains = MappingProxyType({})
 
 
 def certainty(probability: float) -> str:
-    """Returns the probability of a gain in words, for all reports."""
+    """Returns a phrase for the probability of a gain, for example "likely" or "undecided"."""
     if probability >= 0.95:
         return "almost certain"
     if probability >= 0.75:
@@ -43,17 +43,17 @@ def certainty(probability: float) -> str:
 
 
 def percentage(probability: float) -> int:
-    """Returns a probability in whole per cent, rounded so that its `certainty` is unchanged."""
+    """Returns a probability in per cent, rounded so that `certainty` gives the same phrase."""
     shown = round(100 * probability)
     return shown if certainty(shown / 100) == certainty(probability) else shown - 1
 
 
 class NextRun(NamedTuple):
-    """The measurement with the largest expected benefit.
+    """The proposed measurement: the run with the largest expected benefit.
 
-    gamma: draft length to run; 0 is the baseline.
-    gain: expected gain of speed once the outcome is known, as a share.
-    rival: draft length to compare with `gamma`; 0 is no speculation.
+    gamma: draft length to run; 0 is the baseline (no speculation).
+    gain: expected gain of log speed if the advice is revised after the run; 0.01 is about 1 %.
+    rival: draft length that `gamma` competes with to be advised; 0 is no speculation.
     """
 
     gamma: int
@@ -66,15 +66,15 @@ class Advice:
     """The decision among candidate draft lengths.
 
     gamma: advised draft length. 0: do not speculate, or not before `test_gamma` is measured.
-    named: the best draft length if drafts are used at all; 0 if there is no candidate.
-    best: the draft length with the largest mean log speed-up; 0 if none gains.
+    named: the draft length to use if one speculates, even at a loss; 0 if there is no candidate.
+    best: the draft length with the largest mean log speed-up; 0 if that mean is not above 0.
     gain_probability: probability in [0, 1] that `named` is faster than no speculation; None if the
       speed-ups are exact.
-    certain: whether the interval of the speed-up of `named` lies above 1.
-    undecided: whether a run must decide: for this kind of draft, probabilities that are not extreme
-      are not reliable.
-    measured: whether `named` is advised because runs at this γ were faster than the baseline.
-    next_run: None if no run is worth its time.
+    certain: whether the speed-up of `named` exceeds 1 with a probability above 95 %.
+    undecided: whether `named` must be measured before a decision, because predicted probabilities
+      between 0.4 and 0.9 are not reliable for this kind of draft.
+    measured: whether `named` was chosen because runs at this γ were faster than the baseline.
+    next_run: the proposed next run; None if no run is worth its time.
 
     Example:
       >>> law = Forecast(np.log([1.4, 1.7, 1.75]), 0.01 * np.ones((3, 3)), 0.0)
@@ -108,19 +108,19 @@ def advise(
     tried: Collection[int] | None = None,
     measured: Gains = NONE_MEASURED,
 ) -> Advice:
-    """Returns the advised draft length.
+    """Returns the decision among candidate draft lengths, and the proposed next run.
 
     Candidates are ranked by their mean log speed-up, which for a normal distribution gives the
     median speed-up. The mean speed-up would reward uncertainty.
 
     gammas: candidates, each at least 1, rising, shape (n,).
     law: joint distribution of the candidates' log speed-ups over no speculation.
-    near: largest difference of log speed-up at which a smaller γ is preferred to the best.
-    worth: least expected gain of speed, as a share, for which a further run is proposed.
+    near: a smaller γ is preferred to the best if its log speed-up is lower by at most this number.
+    worth: smallest expected gain of log speed for which a next run is proposed.
     repeat: standard deviation of the logarithm of one run's speed.
     calibrated: whether predicted probabilities of a gain match observed frequencies.
-    tried: each γ that was run, 0 for the baseline. None: no run is proposed.
-    measured: log gain and its standard deviation for each γ with runs of its own.
+    tried: each γ that was run; 0 is the baseline. None: propose no next run.
+    measured: measured log speed-up and its standard deviation, for each γ with runs of its own.
     """
     count = len(gammas)
     if law.mean.shape != (count,) or law.covariance.shape != (count, count):
@@ -151,9 +151,10 @@ def advise(
 
 
 def _kept(gammas: NDArray[np.int64], law: Forecast, measured: Gains, near: float) -> int | None:
-    """Returns the index of a γ that gained more than its error in its own runs.
+    """Returns the index of the γ to advise because its measured log speed-up exceeds its error.
 
-    None if there is no such γ, or if another γ is likely to be faster by BEATEN.
+    Among such γ it is the smallest within `near` of the largest. None if there is no such γ,
+    or if another γ has a median speed that is higher by more than the share BEATEN.
     """
     own = [(index, measured[g]) for index, g in enumerate(gammas.tolist()) if g in measured]
     gained = {index: gain for index, (gain, error) in own if gain > error}
@@ -176,10 +177,10 @@ def _next_run(
     Knowledge gradient (Frazier, Powell and Dayanik 2009): a run of γ' changes the means m to m +
     s·Z, where Z is standard normal and s_γ = Cov(γ, γ') over the outcome's standard deviation. The
     gain is E[max m + s·Z] minus the mean of the advised γ, by Gauss-Hermite quadrature. The
-    baseline is run first. Candidates are at most two tokens longer than the longest γ that was run,
-    or twice as long.
+    baseline is run first. The γ to run is at most the larger of G + 2 and 2 G, where G is the
+    longest γ that was run.
 
-    places: indices of the advised and the named γ in [0, *gammas].
+    places: indices of `Advice.gamma` and `Advice.named` in the list [0, *gammas].
     limits: the arguments `worth` and `repeat` of `advise`.
     """
     (advised, named), (worth, repeat) = places, limits

@@ -35,7 +35,7 @@ def best_gamma(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> int:
 
 
 def first_best(gammas: NDArray[np.int64], factors: Floats) -> int:
-    """Returns the smallest γ with the largest speed-up above 1; 0 if no γ gains.
+    """Returns the smallest γ with the largest speed-up (`factors`) above 1; 0 if no γ gains.
 
     All γ are compared, since curves may have any shape. Differences within rounding are ties.
     """
@@ -49,9 +49,9 @@ def first_best(gammas: NDArray[np.int64], factors: Floats) -> int:
 def break_even_alpha(cost: Cost, *, max_gamma: int) -> float:
     """Returns the i.i.d. acceptance rate in [0, 1] above which some γ up to max_gamma gains.
 
-    A block of γ tokens gains if E[τ] exceeds its cost in baseline tokens; E[τ] rises with α from 1
-    to γ + 1. Under Theorem 8 the rate is c (Leviathan et al. 2023, Corollary 9). 0: every α above 0
-    gains. 1: a perfect draft only breaks even. NaN: even a perfect draft loses.
+    A block gains if it emits more tokens (E[τ]) than the baseline does in the same time. E[τ] rises
+    with α from 1 to γ + 1. Under Theorem 8 the result is c (Leviathan et al. 2023, Corollary 9).
+    0: every α above 0 gains. 1: a perfect draft only breaks even. NaN: even a perfect draft loses.
     """
     gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
     needed = np.maximum(cost.block_seconds(gamma) / cost.baseline_seconds, 1.0)
@@ -62,10 +62,10 @@ def break_even_alpha(cost: Cost, *, max_gamma: int) -> float:
 
 
 def break_even_c(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> float:
-    """Returns the smallest c at which no γ up to max_gamma gains, all other times unchanged.
+    """Returns the smallest c at which no γ up to max_gamma gains over no speculation.
 
-    c replaces the time of each draft step, in target steps. 0: a draft that costs nothing only
-    breaks even. NaN: even a draft that costs nothing loses, or no token is ever drafted.
+    Each draft step is assumed to take c target steps; the other times of `cost` are unchanged. 0: a
+    draft that costs nothing only breaks even. NaN: even such a draft loses, or no token is drafted.
     """
     gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
 
@@ -85,9 +85,9 @@ _NOTHING = 1e-12
 
 
 class CurvePoint(NamedTuple):
-    """The numbers of a curve at one γ; at γ = 0, without speculation, all are 1.
+    """One point of a `Curve`, with the curve's fields; at γ = 0 (no speculation) all others are 1.
 
-    low, high: ends of the speed-up's interval.
+    low, high: ends of the speed-up's 90 % interval.
     """
 
     gamma: int = 0
@@ -105,11 +105,11 @@ class Curve:
     gamma: rising, at least 1.
     expected_tokens: tokens per target call.
     improvement_factor: speed-up over no speculation; the median if it is uncertain.
-    operations_factor: arithmetic over the baseline's (Leviathan et al. 2023, Theorem 10).
-    extrapolated: whether γ is beyond the observations of acceptance or cost.
-    beyond_graphs: whether a step is larger than the server's captured graphs.
+    operations_factor: operations per token over the baseline's (Leviathan et al. 2023, Theorem 10).
+    extrapolated: whether acceptance or cost was only observed at smaller γ.
+    beyond_graphs: whether a step is too large for the CUDA graphs that the server captured.
     gains: joint distribution of the log speed-ups.
-    low, high: ends of each speed-up's interval.
+    low, high: ends of each speed-up's 90 % interval.
     """
 
     gamma: NDArray[np.int64]
@@ -139,7 +139,7 @@ class Curve:
         return self.gains.interval()[2]
 
     def point(self, gamma: int) -> CurvePoint:
-        """Returns the numbers at γ, which is 0 or on the curve."""
+        """Returns the curve's numbers at one γ, which must be 0 or one of the γ of the curve."""
         if gamma == 0:
             return CurvePoint()
         only = self.gamma == gamma
@@ -157,9 +157,9 @@ def curve_of(
     c_hat: float,
     doubt: Doubt | None = None,
 ) -> Curve:
-    """Returns tokens per call and speed-up of each γ; c_hat, doubt: see `plan`.
+    """Returns the curve of tokens per call and speed-ups at the given γ.
 
-    gammas: at least 1 each, rising, shape (n,).
+    gammas: at least 1 each, rising, shape (n,). c_hat, doubt: arguments of `plan`.
     """
     cost, drafted = price.doubtful, acceptance.drafted_per_token(gammas)
     logs, own = _lengths(acceptance, price, gammas)
@@ -188,11 +188,12 @@ def curve_of(
 def _lengths(
     acceptance: Acceptance, price: Pricing, gammas: NDArray[np.int64]
 ) -> tuple[Floats, Floats]:
-    """Returns the logarithms of tokens per block, and their errors' covariance given the runs.
+    """Returns the log of mean tokens per block at each γ, and the covariance of their errors.
 
-    A run measures the time of a token, so an error of the run's tokens per block cancels against
-    the block time that follows from it. At other γ the unshared part of the error remains. A run
-    with drafts that ended early does not measure the time at its γ.
+    The covariance leaves out errors that do not affect speeds. A run measures the time per token,
+    and its block time is derived as this time times tokens per block. So an error in tokens per
+    block cancels at the run's γ, and only its uncorrelated part remains at other γ. Runs whose
+    drafts ended early do not count, because they do not measure the time at their γ.
     """
     run = sorted({each.gamma for each in price.own_runs if each.drafted is None} - {0})
     every = np.unique([*gammas.tolist(), *run])
@@ -206,7 +207,7 @@ def _lengths(
 
 
 def token_seconds(acceptance: Acceptance, price: Pricing, gammas: NDArray[np.int64]) -> Forecast:
-    """Returns the distribution of the time between two tokens of a sequence, by γ."""
+    """Returns the distribution of the time between two tokens of one sequence, for each γ."""
     logs, own = _lengths(acceptance, price, gammas)
     cost = price.doubtful
     if cost is None:

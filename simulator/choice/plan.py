@@ -28,13 +28,12 @@ class Plan:
     acceptance, price: the inputs of the plan.
     c_hat: operations of one draft step over the operations of one target step.
     near: largest loss of log speed-up at which a smaller γ is preferred to the best γ.
-    curve: all γ from 1 to the largest considered.
-    allowed: which γ of the curve the draft can draft and the server can run, shape (n,).
-    candidates: each γ that may be advised: allowed, not beyond the observations, and timed if any γ
-      was timed.
-    at: the point of the γ that the caller gave, else of optimal_gamma.
+    curve: speed-ups of all γ from 1 to max_gamma.
+    allowed: whether the draft can draft, and the server can run, each γ of the curve, shape (n,).
+    candidates: each allowed γ up to `Acceptance.most_gamma`; only the γ in `Pricing.timed`, if any.
+    at: the curve's numbers at the γ that the caller gave, else at optimal_gamma.
     optimal_gamma: the γ with the largest speed-up; 0 if no γ gains.
-    cap_binds: whether a γ above the largest considered gains more.
+    cap_binds: whether the next γ above max_gamma would be faster than optimal_gamma.
     """
 
     acceptance: Acceptance
@@ -81,7 +80,7 @@ class Plan:
 
     @property
     def most_gamma(self) -> int | None:
-        """The largest γ that the observations allow; None unless a larger γ seems faster."""
+        """The largest γ that observed drafts let us advise; None if no larger γ seems faster."""
         most = self.acceptance.most_gamma
         if most is None or not self.allowed.any():
             return None
@@ -90,7 +89,7 @@ class Plan:
         return most if means.max() > max(short + self.near, self.near) else None
 
     def within(self, share: float) -> set[int]:
-        """Returns each γ, 0 included, whose log speed-up is at most `share` below the best."""
+        """Returns each allowed γ, or 0, with a mean log speed-up at most `share` below the best."""
         gammas, means = self.curve.gamma[self.allowed], self.curve.gains.mean[self.allowed]
         least = means.max(initial=0.0) - share - TIE
         return {*gammas[means >= least].tolist(), *([0] if least <= 0 else [])}
@@ -101,7 +100,7 @@ class Plan:
         return gamma > 0 and bool(self.curve.extrapolated[at - 1])
 
     def point(self, gamma: int) -> CurvePoint:
-        """Returns the numbers at γ; beyond the curve, those at the plan's `gamma`."""
+        """Returns the curve's numbers at γ, or at the plan's `gamma` if the curve ends before γ."""
         return self.curve.point(gamma) if gamma <= len(self.curve.gamma) else self.at
 
 
@@ -121,9 +120,9 @@ def plan(
     c_hat: operations of one draft step over the operations of one target step; None: c.
     gamma: the γ to evaluate, at least 1; None: the best γ.
     max_gamma: the largest γ considered, in 1..10,000.
-    near: largest share of speed that a smaller γ may lose against the best γ, in [0, 1).
-    doubt: covariance of measured speed-ups; None: it follows from acceptance and cost.
-    worth: least expected gain of speed, as a share, for which a further run is proposed.
+    near: a smaller γ is preferred if it is slower than the best γ by at most this share, in [0, 1).
+    doubt: maps γ to the covariance of log speed-ups at an exact cost; None: only acceptance errs.
+    worth: smallest expected gain of log speed for which a next run is proposed.
     """
     cap = integer("max_gamma", max_gamma, at_least=1)
     share = float(non_negative("near", near))
@@ -179,9 +178,9 @@ def plan(
 
 
 def _measured(price: Pricing, curve: Curve) -> Gains:
-    """Returns the log gain of each γ that was run at this load, and its standard deviation.
+    """Returns the measured log speed-up of each γ run at this load, and its standard deviation.
 
-    If the costs follow from runs at other loads: the modelled gain of each γ run at all of them.
+    If costs are interpolated from other loads: the modelled values of each γ run at all of them.
     """
     if price.load is None or price.load.estimated is None:
         return price.own_gains
@@ -199,11 +198,11 @@ class PlanRequest:
     """Arguments of `plans`.
 
     acceptances, prices: at least one of each.
-    c_hat, gamma, max_gamma, near, doubt: arguments of `plan`. Where c_hat or gamma is None, the
-      price states it. A price may lower max_gamma.
+    c_hat, gamma, max_gamma, near, doubt: arguments of `plan`. If c_hat or gamma is None, the plan
+      uses `c_hat` or `stated_gamma` of its price. The price's `max_gamma` applies if it is smaller.
     reads_again: whether the target, which has recurrent layers, reads a block's accepted tokens
       again after a rejection.
-    finer: function from the plans so far to prices that are planned next; None: no such prices.
+    finer: given all plans so far, returns further prices to plan; called until it returns none.
     """
 
     acceptances: tuple[Acceptance, ...]
@@ -218,7 +217,7 @@ class PlanRequest:
 
 
 def plans(request: PlanRequest) -> tuple[Plan, ...]:
-    """Returns a plan for each acceptance with each pricing, grouped by acceptance."""
+    """Returns a plan for each acceptance with each price; sorted by load if `finer` adds prices."""
     rows = len(request.acceptances) * len(request.prices)
     if rows > MOST_ROWS:
         raise ValueError(f"a table must have at most {MOST_ROWS} rows, got {rows}")

@@ -15,7 +15,7 @@ DENSE, SMALL, STEP = 256, 32, 1.06
 
 
 def coarse(batches: Sequence[int]) -> tuple[int, ...]:
-    """Returns a subset of batch sizes: all small ones, then steps of about 6 %."""
+    """Returns a subset of batch sizes: all up to 32, then steps of about 6 %, and the largest."""
     found: list[int] = []
     for batch in sorted(set(batches)):
         if not found or batch <= SMALL or batch >= STEP * found[-1] or batch == max(batches):
@@ -24,7 +24,11 @@ def coarse(batches: Sequence[int]) -> tuple[int, ...]:
 
 
 def middles(rows: Sequence[Plan], batches: Sequence[int]) -> tuple[int, ...]:
-    """Returns batch sizes to plan next: midway between rows that differ in γ or in fitting."""
+    """Returns the elements of `batches` to plan next.
+
+    Each lies midway between two neighbouring plans (`rows`) of one context that have different
+    γ, or only one of which fits into memory.
+    """
     scheduled = {
         (context, batch): each.gamma
         for context, ranges in schedules(rows).items()
@@ -54,10 +58,10 @@ class Range:
 
 
 def schedules(rows: Sequence[Plan], only: int | None = None) -> dict[int, tuple[Range, ...]]:
-    """Returns the advised γ by batch size, for each context; batches beyond memory are left out.
+    """Returns ranges of batch sizes with the γ to run, for each context.
 
-    If an advice is undecided, the schedule has the γ to measure. only: the only γ allowed; None:
-    every γ.
+    Batch sizes that do not fit into memory are left out. If the advice for a batch size is
+    undecided, its γ is the γ to measure. only: the γ to use wherever it gains; None: the advised γ.
     """
     fitting: dict[int, dict[int, Plan]] = {}
     for row in rows:
@@ -89,8 +93,11 @@ def schedule(
     """Returns ranges of batch sizes with one γ each, from 1 to the largest planned batch size.
 
     A batch size between two planned ones gets the γ of the larger, because long drafts cost most at
-    a high load. A range continues while its γ is almost as fast as the best γ of the next batch
-    size (`near`).
+    a high load.
+
+    gammas: the best γ of each planned batch size.
+    near: for each planned batch size, the γ that are almost as fast as its best γ. A range extends
+      to the next batch size if its γ is one of them.
     """
     if not gammas:
         raise ValueError("gammas must have at least one batch size, got none")
@@ -106,5 +113,5 @@ def schedule(
 
 
 def last_paying_batch(ranges: tuple[Range, ...]) -> int | None:
-    """Returns the largest batch size with a draft; None if the schedule never drafts."""
+    """Returns the largest batch size with γ above 0; None if the schedule never drafts."""
     return max((each.last_batch for each in ranges if each.gamma > 0), default=None)

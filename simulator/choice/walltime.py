@@ -51,7 +51,7 @@ def lower_bound(alpha: ArrayLike, c: ArrayLike) -> Floats:
 
 
 def operations_factor(alpha: ArrayLike, gamma: ArrayLike, c_hat: ArrayLike) -> Floats:
-    """Returns the arithmetic operations over the operations without speculation.
+    """Returns operations per token with speculation over operations per token without it.
 
     (1 - α)(γĉ + γ + 1) / (1 - α^(γ+1))   (Leviathan et al. 2023, Theorem 10)
     """
@@ -66,7 +66,8 @@ def oracle_improvement_factor(alpha: ArrayLike, c: ArrayLike) -> Floats:
 
     A block yields 1/(1 - α) tokens (Leviathan et al. 2023, §3.5). All but one are drafted at cost
     c; one target call verifies them. For c ≥ 1 the oracle does not speculate: 1. At α = 1, c = 0
-    the speed-up is infinite. Over the best fixed γ the oracle gains less than 1/(1 - 1/e), 58 %.
+    the speed-up is infinite. The oracle is less than 1/(1 - 1/e) = 1.58 times as fast as the best
+    fixed γ.
     """
     rate, cost = _checked(alpha=alpha, c=c)
     with np.errstate(divide="ignore"):
@@ -84,7 +85,7 @@ def optimal_gamma(alpha: ArrayLike, c: ArrayLike, *, max_gamma: int) -> NDArray[
     Theorem 8, set to 0). The integer optimum is a neighbour of γ*: the larger one if its last token
     gains:  α^γ (1 + (γ-1) c) > c (1 - α^γ) / (1 - α). Where a longer draft is always better (c = 0
     < α, or α = 1 > c), the result is max_gamma, at least 1. It is 0 if α ≤ c (1 + TIE), so that
-    rounding makes no gain (0.1 + 0.2 does not gain over 0.3).
+    a rounding error is not taken for a gain (α = 0.1 + 0.2 does not gain at c = 0.3).
     """
     limit = integer("max_gamma", max_gamma, at_least=1)
     rate, cost = _checked(alpha=alpha, c=c)
@@ -112,9 +113,9 @@ def _checked(**given: ArrayLike) -> list[Floats]:
 def _lambert(decay: Floats, c: Floats) -> Floats:
     """Returns u = -K - W₋₁(-e^(-K)), the positive root of e^u - 1 - u = δ = L (1 - c) / c.
 
-    The argument -e^(-K) underflows for K > 745, and near K = 1, W₋₁ differs from -K only by
-    rounding. So the equation is solved for u itself, and for large δ, which may overflow, for its
-    logarithm.
+    decay: L = -ln α. K is defined in `optimal_gamma`. The argument -e^(-K) underflows for K > 745,
+    and near K = 1, W₋₁ differs from -K only by rounding. So Newton's method solves the equation
+    for u. If δ is so large that it may overflow, the result is log δ.
     """
     log_delta = np.log(decay) + np.log1p(-c) - np.log(c)
     delta = np.exp(np.minimum(log_delta, _LARGE_LOG))
