@@ -25,7 +25,7 @@ _ESCAPES = str.maketrans(
 
 
 class CompareOptions:
-    """Options of the answer's form and file.
+    """Options of the output.
 
     form: Format of the output.
     as_json: The same as --format json.

@@ -21,9 +21,9 @@ from specplan.reports.output import warn
 
 @dataclass(frozen=True)
 class Listed(Printed):
-    """Which figures to list.
+    """The figures to list.
 
-    list_only: Name the figures and their sources.
+    list_only: Print the names of the figures and their sources.
     """
 
     names: tuple[str, ...] = ()

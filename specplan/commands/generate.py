@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ThresholdOptions(shared.BildMeasures):
-    """Options of BiLD's two thresholds: to hand over to the large model, and to replace tokens."""
+    """BiLD's thresholds: when to call the large model, and which drafted tokens it replaces."""
 
     fallback: float | None = rare(
         help="With --decoder bild: the small model hands over below this certainty.  "

@@ -32,18 +32,18 @@ def heads_command() -> None:
 class TrainHeadsOptions:
     """Options of the heads, their training and their folder.
 
-    kind: Heads that each draft one position, or one that drafts token after token.
+    kind: blockwise (each head drafts one position) or eagle3 (one head drafts token after token).
     target: The decoder-only model that is to draft for itself.
-    heads: h, the model's own included.
-    hidden: Hidden units.  [default: 2 x width; with --kind eagle3: 4 x]
+    heads: Number of heads, including the model's own.
+    hidden: Hidden units of a head.  [default: 2 x the model's width; with --kind eagle3: 4 x]
     unrolled: With --kind eagle3: tokens drafted from each position in training.  [default: 4]
-    steps: Steps of training.
+    steps: Training steps.
     rate: Peak learning rate.
-    positions: Positions of a step.
-    window: Tokens read at once.
-    tokens: Tokens of the text that are used.
+    positions: Text positions in each training step.
+    window: Tokens of text that the model reads in one pass.
+    tokens: Tokens of training text: the first of the corpus.
     joint: Train the model, too, and write it with the heads.
-    seed: Seed of weights and positions.
+    seed: Seed of initial weights and of training positions.
     """
 
     kind = option(type=click.Choice(["blockwise", "eagle3"]), default="blockwise")

@@ -116,10 +116,10 @@ def _print(profile: Profile, form: Written, text: Callable[[Profile], str]) -> N
 
 @contextmanager
 def refusing_together(processes: Processes) -> Iterator[None]:
-    """Ends all processes if one of them rejects its input, and prints the reason in one line.
+    """Context in which all processes of a launcher end if one of them rejects its input.
 
-    Only the first process prints warnings. A single process raises its errors as usual. All
-    processes must enter this context, and must not communicate inside.
+    The first process prints the reason in one line, and only it prints warnings. A single process
+    raises its errors as usual. All processes must enter this context, and not communicate inside.
     """
     if processes.count == 1:
         yield

@@ -34,7 +34,8 @@ class TrainNgramOptions:
     order: Words in the longest n-grams, 1 to 6.
     tokenizer_name: The target's tokenizer, or the target: embedded, a Hugging Face name or a
       folder.
-    prune: Drop n-grams seen so often or less: one count an order, as 0,0,1; the last holds on.
+    prune: Drop n-grams that occur this often or less: a count for each order, as 0,0,1; the last
+      count also holds for higher orders.
     estimator: KenLM's lmplz or our own, which agree; auto: lmplz if it is given or on PATH.
     smoothing: Interpolated modified Kneser-Ney, or Katz's back-off with Good-Turing discounts.
     lmplz: KenLM's lmplz, if it is not on PATH.
@@ -121,7 +122,7 @@ class ScoreNgramOptions:
     tokenizer_name: Tokenizer of the model, named as in train.  [default: the one it was trained
       with]
     binary: Let KenLM score with this binary, built from the model by its build_binary.
-    force: Take the model though its tokenizer differs.
+    force: Score even if the model was trained with another tokenizer.
     """
 
     sources = corpus_option

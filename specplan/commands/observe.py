@@ -100,7 +100,7 @@ def _timed(observation: Observation) -> Run | None:
 
 
 def _observed(reading: Observed) -> Observation:
-    """Returns the counts of an interval, since an earlier reading, or all, as the options say."""
+    """Returns the counts within an interval or since an earlier reading; by default all counts."""
     if reading.interval is not None:
         found = between(reading.sources, *next(_intervals(reading, reading.interval)))
     elif reading.since:
@@ -116,7 +116,7 @@ def _observed(reading: Observed) -> Observation:
 
 
 def _read(reading: Sources, sources: Sequence[str] = ()) -> Readings:
-    """Returns the counts of each source; without `sources`, of the sources in `reading`."""
+    """Returns the counts of each source; sources: default is the sources that `reading` names."""
     chosen = sources or reading.sources
     return readings(chosen, gamma=reading.gamma, timeout_seconds=reading.timeout)
 
@@ -153,7 +153,7 @@ def _follow(reading: Followed, asking: ObserveArguments) -> None:
 
 
 def _written(observation: Observation, reading: Observed, asking: ObserveArguments) -> str:
-    """Writes the profile, and returns a sentence on how to plan with it."""
+    """Writes the observation as a profile; returns a sentence on how to plan with the profile."""
     assert reading.output is not None
     price = None if asking.costs is None else asking.price()
     cost = None if price is None else price.cost

@@ -27,8 +27,8 @@ class Trees(Printed):
       profile's]
     draft_pass_ms: Draft passes over 1, 2, 4, 8, ... tokens.  [default: --draft-ms, over any]
     max_nodes: The most tokens of a tree.
-    max_depth: The most tokens that follow each other, which is the draft's passes.
-    server: Print only what sets the best there.
+    max_depth: The most tokens on a path, which is also the number of draft passes.
+    server: Print only the flags with which this program drafts the best tree.
     """
 
     by_rank: tuple[float, ...] | None = option(

@@ -31,17 +31,17 @@ def _p_mins(ctx: click.Context, param: click.Parameter, value: str) -> tuple[flo
 class TuneSearchOptions:
     """How the search runs and ends.
 
-    temperature: The target's; 0 is greedy decoding.
+    temperature: Temperature of the target; 0 is greedy.
     max_gamma: The largest gamma to run.
-    worth: End when a further run promises less speed.
-    max_runs: Most runs at each concurrency, the baseline not counted.
-    p_mins: Then try ending a draft below these confidences, such as 0.3,0.5 (auto), at the best
-      gamma and twice that.
-    time_limit: Begin no further run after this; the first always ends.
-    repeats: Times that a run takes all prompts, at most; it ends when it is exact enough.
-    synthetic: Acceptance rates by position that the engine simulates, unconditional: to tune prices
+    worth: End when a further run is expected to gain less speed than this.
+    max_runs: Most runs at each concurrency, not counting the baseline.
+    p_mins: After the search for gamma, try to end drafts below these confidences, such as 0.3,0.5
+      (auto), at the best gamma and twice that.
+    time_limit: Begin no further run after this time; the first run is always finished.
+    repeats: Most times that a run decodes all prompts; it ends earlier when it is exact enough.
+    synthetic: Unconditional acceptance rates by position, which the engine simulates: to tune
       without a trained draft.
-    dry_run: Only show the runs to begin with, and what to expect.
+    dry_run: Only show the first runs, and their expected times and speed-ups.
     """
 
     temperature: float = option(default=0.0)
@@ -56,7 +56,7 @@ class TuneSearchOptions:
 
 
 class TuneOptions:
-    """The running server, the seed, and where the answer goes.
+    """Options of the running server, the seed and the output.
 
     server: A llama.cpp or vLLM server that runs already.
     """
@@ -86,7 +86,7 @@ def tune_server(request: TuneServer, deployed: Deployed, form: Printed) -> None:
 def _costs(
     deployed: Deployed, target: str | None, drafts: tuple[str, ...], engine: str | None
 ) -> Costs | None:
-    """Returns a function that estimates costs from the GPU and runs; None if no GPU is stated."""
+    """Returns a function that estimates costs from the stated GPU and from runs; None: no GPU."""
     if deployed.gpu is None and deployed.gpu_flops is None:
         if replace(deployed, dtype=None if engine == OWN else deployed.dtype) != Deployed():
             raise click.UsageError("--gpu must be given with --target-config, --dtype and so on")
@@ -170,9 +170,9 @@ def _best(now: Outlook, gamma: int) -> str:
 
 
 def _progress_text(now: Outlook, row: TunedRun | str | None) -> str:
-    """Returns the line to print after a run; before the first run, a forecast.
+    """Returns the line to print after a run, or before the first run the expected best γ.
 
-    row: the run; None: no run is finished; a text: print it above the table's heading.
+    row: the run; None: before the first run; a text: returned above the table's heading.
     """
     if row is None:
         return f"Expected at {now.load.batch} at once: {_best(now, now.advice.named)}."

@@ -47,7 +47,7 @@ class TestedOptions:
 class SweptOptions(shared.BildMeasures):
     """Options of BiLD's sweep over its two thresholds.
 
-    windows: With --decoder bild: also fixed windows of so many tokens, without a fallback.
+    windows: With --decoder bild: also draft fixed numbers of tokens, without a fallback.
     """
 
     fallback = rare(
@@ -66,7 +66,7 @@ class SweptOptions(shared.BildMeasures):
 
 
 class ValidateOptions:
-    """The rows, and where they go.
+    """Options of the rows to measure and of the output.
 
     gammas: Drafted tokens per block.
     policy_names: fixed (each --gamma), heuristic, confidence:P, product:P or adaptive; repeatable,

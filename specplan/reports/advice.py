@@ -45,7 +45,7 @@ def advice_lines(plan: Plan) -> list[str]:
 
 
 def break_evens(plan: Plan) -> tuple[float | None, float | None]:
-    """Returns the acceptance rate and the c of break-even; each is None if no value breaks even."""
+    """Returns the acceptance rate, and the c, at which the speed-up is 1; None: no such value."""
     cap, cost = len(plan.curve.gamma), plan.price.cost
     alpha = break_even_alpha(cost, max_gamma=cap)
     c = break_even_c(plan.acceptance, cost, max_gamma=cap) if cost.by_steps else math.nan
@@ -53,7 +53,11 @@ def break_evens(plan: Plan) -> tuple[float | None, float | None]:
 
 
 def odds_text(plan: Plan) -> str:
-    """Returns the probability of a gain in words, also if a stated acceptance is 0.1 too high."""
+    """Returns the probability of a gain in words.
+
+    An acceptance that the user stated may be too high: the text also has the probability at 0.1
+    below it.
+    """
     probability = plan.advice.gain_probability
     assert probability is not None
     words, percent = certainty(probability), f"{percentage(probability)} %"
@@ -108,7 +112,7 @@ def _gain(plan: Plan, gamma: int) -> str:
 
 
 def _tolerance(plan: Plan) -> list[str]:
-    """Returns a sentence with the γ next to the best that lose at most 2 %; [] if none do."""
+    """Returns a sentence with the γ around the best that are at most 2 % slower; [] if none are."""
     near = plan.within(0.02) - {0}
     first = last = plan.advice.best
     while first - 1 in near:
@@ -172,7 +176,7 @@ def _next(plan: Plan) -> list[str]:
 
 
 def _added(plan: Plan, gamma: int) -> str:
-    """Returns the option that adds a run; the user replaces MS and L by measured numbers."""
+    """Returns the option `--run …` for a run at gamma; users replace its MS and L by numbers."""
     most, point = plan.acceptance.observed_gamma, plan.price.point
     load = ",length=L" if most is not None and gamma > most else ""
     if point is not None and point.batch > 1:
@@ -200,7 +204,7 @@ def _speed(plan: Plan) -> list[str]:
 
 
 def _iid(plan: Plan) -> list[str]:
-    """Returns a sentence with the speed-up if all positions were accepted equally often."""
+    """Returns a sentence with the speed-up if all draft positions had the same acceptance rate."""
     found, gamma = iid_error(plan.acceptance, max_gamma=len(plan.curve.gamma)), plan.advice.named
     if found is None or gamma == 0:
         return []

@@ -67,14 +67,14 @@ class Bar(Progress):
 
 
 class Kept(Progress):
-    """Counts prompts whose traces are saved; path: the profile's file, None: nothing is saved."""
+    """Counts finished prompts for a message on Ctrl-C; path: profile, None: nothing is saved."""
 
     def __init__(self, path: Path | None) -> None:
         self._path, self._prompts, self._finished = path, 0, 0
 
     @contextmanager
     def summarised(self) -> Iterator[Self]:
-        """Context that prints on Ctrl-C how many traces are saved. Enter it before a bar."""
+        """Context that prints on Ctrl-C how many prompts are saved. Enter it before a `Bar`."""
         try:
             yield self
         except KeyboardInterrupt:

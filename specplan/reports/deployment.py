@@ -45,7 +45,7 @@ def cost_json(load: Load | None) -> dict[str, Any] | None:
 
 
 def rows_notes(rows: Sequence[Plan]) -> list[str]:
-    """Returns notes on the loads in a table of plans, taken from the first plan for each GPU."""
+    """Returns notes on costs for a table of plans, taken from the first plan for each GPU."""
     notes: list[str] = []
     several = len(gpus_of(rows)) > 1
     loads = ((row.price.load, row.price.posterior) for row in reversed(rows))
@@ -71,7 +71,7 @@ def _overhead_notes(load: Load) -> list[str]:
 
 
 def graphs_line(wall: Wall) -> str:
-    """Returns the meaning of the mark "!" (a step beyond captured graphs), and the limit's flag."""
+    """Returns the legend of "!" (a step beyond captured graphs), with the flag of that limit."""
     return (
         f"! more than {wall.most} {wall.unit} a step: no captured graph ({wall.flag}), "
         "and its time is not known"
@@ -88,7 +88,7 @@ def does_not_fit(price: Pricing) -> str:
 
 
 def of_loads(rows: Sequence[Plan]) -> bool:
-    """Returns whether plans differ only in their load, so that a schedule can show them."""
+    """Returns whether plans have loads, one acceptance and one GPU, as a schedule requires."""
     same = len({row.alpha for row in rows}) == 1 and len(gpus_of(rows)) < 2
     return rows[0].price.load is not None and same
 
@@ -99,7 +99,10 @@ def gpus_of(rows: Sequence[Plan]) -> list[str]:
 
 
 def ranges_json(ranges: Sequence[Range], *, undecided: bool) -> list[dict[str, Any]]:
-    """Returns ranges of batch sizes as JSON; if undecided, γ is 0 and test_gamma is to be run."""
+    """Returns ranges of batch sizes as JSON.
+
+    undecided: measurements must decide the γ. Then "gamma" is 0, and "test_gamma" is to be run.
+    """
     return [
         asdict(each)
         | ({"gamma": 0, "test_gamma": each.gamma or None} if undecided else {"test_gamma": None})
@@ -118,7 +121,7 @@ def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[s
 
 
 def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
-    """Returns, for each context, the γ of each range of batch sizes and the last batch to gain."""
+    """Returns, for each context, the γ by range of batch sizes and the largest batch that gains."""
     lines, wall = [], rows[0].price.wall
     for context, ranges in schedules(rows, only).items():
         words = [("at" if r.first_batch == r.last_batch else "up to", r) for r in ranges]
@@ -158,7 +161,7 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
 
 
 def _surely(row: Plan, words: str, sentence: str) -> str:
-    """Returns `sentence` if `words` describe the probability of a gain, else one that states it."""
+    """Returns `sentence` if `words` describe the gain's probability, else a text that states it."""
     chance = row.advice.gain_probability
     found = words if chance is None else certainty(chance)
     if found == words:

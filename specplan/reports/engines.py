@@ -132,8 +132,8 @@ _MORE_COLUMNS: list[Column[EngineRow]] = [
 def measurement_notes(request: MeasureEngine, line_error: float | None) -> str:
     """Returns sentences on where a profile's acceptance and step times come from.
 
-    line_error: relative error, at a middle γ, of a straight line through the step times; None: not
-      measured.
+    line_error: relative error, at a γ in between, of the straight line from the step time at the
+      smallest γ to that at the largest; None: not measured.
     """
     if request.counted:
         where = (

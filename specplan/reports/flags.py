@@ -115,7 +115,7 @@ def export(
     server: one of `exported_to`.
     gamma: drafted tokens per block; 0 gives a comment that advises no speculation.
     drafter: the drafter as `--draft` names it, which replaces `draft`; None: use `draft`.
-    sampling: whether drafts are sampled or argmax; None: the engine's default.
+    sampling: whether draft tokens are sampled or the likeliest; None: the engine's default.
     p_min: the confidence below which a draft ends; 0: drafts have a fixed length.
     """
     if drafter is not None:
@@ -158,7 +158,10 @@ def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> 
 
 
 def marked(flags: str, rows: Sequence[Plan]) -> str:
-    """Returns flags below a comment with the probability of a gain; undecided: all is a comment."""
+    """Returns flags below a comment with the probability of a gain.
+
+    If a plan is undecided, the flags are comments, too, until the user has measured.
+    """
     doubtful = [row for row in rows if row.advice.gain_probability is not None]
     if not doubtful:
         return flags
@@ -188,9 +191,11 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
 
 
 def _offered(server: str, what: str, of: Callable[[Exports], Words | None]) -> Words:
-    """Returns the function `of(exports)` that writes an engine's flags for `what`.
+    """Returns the function, selected by `of`, that writes an engine's flags for a kind of draft.
 
     Raises ValueError, with the engines that have such a function, if this engine has none.
+
+    what: the kind of draft as the message names it.
     """
     words = of(exports_of(server))
     if words is None:

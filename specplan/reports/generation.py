@@ -34,9 +34,10 @@ def piece(decode: Decode, before: Sequence[int], tokens: Sequence[int]) -> str:
 def text_pieces(
     decode: Decode, parts: Iterable[Sequence[int]], before: Sequence[int]
 ) -> Iterator[str]:
-    """Yields the text that each part of a stream of token ids adds, and at the end what is left.
+    """Yields the text that each part of a stream of token ids adds, then the unfinished rest.
 
     A character is yielded with the part that completes its bytes, so a part may yield "".
+
 
     before: ids of the text before the stream, which is not yielded.
     """

@@ -25,7 +25,7 @@ _SINCE = {
 def observation_json(
     observation: Observation, *, seconds: float | None, lengths: RequestLengths | None = None
 ) -> dict[str, Any]:
-    """Returns a server's observed counts, of at least one draft, as a JSON object.
+    """Returns a server's observed counts as a JSON object; at least one draft must be counted.
 
     seconds: seconds during which drafts were counted; None: since the server's counters started.
     lengths: the best draft length of each request; None if none was planned.
@@ -136,9 +136,10 @@ def observation_text(
 
 
 def as_observed(flags: str, observation: Observation, *, server: str) -> str:
-    """Returns flags as the observed server's version spells them.
+    """Returns flags with the names that the observed server's version uses.
 
-    A note is added if some of the server's drafts ended before γ tokens.
+    Flags of an engine other than the observed one are unchanged. A comment is added if some of the
+    observed drafts ended before γ tokens.
     """
     exports = exports_of(server)
     if observation.kind != server:
@@ -151,7 +152,7 @@ def as_observed(flags: str, observation: Observation, *, server: str) -> str:
 
 
 def run_text(run: Run, observation: Observation) -> str:
-    """Returns a `specplan plan` command for the observed run, to which users add their own runs."""
+    """Returns a `specplan plan` command with the observed run; the user adds further runs to it."""
     gamma = "G" if observation.stated_gamma is None else str(run.gamma)
     batch = "" if run.load.batch == 1 else f",batch={run.load.batch}"
     rates = "/".join(f"{rate:.4g}" for rate in run.rates)
@@ -180,7 +181,7 @@ def observation_line(observation: Observation, *, clock: str) -> str:
 def _requests_json(
     requests: Sequence[RequestCounts], lengths: RequestLengths | None
 ) -> dict[str, Any]:
-    """Returns the JSON fields on requests; lengths: their best draft lengths, if planned."""
+    """Returns the JSON fields on single requests; lengths: their best draft lengths, if planned."""
     rows = [{**each._asdict(), "alpha_iid": each.accepted / each.trials} for each in requests]
     data = {"requests": rows, "alpha_spread": alpha_spread(requests)}
     if lengths is None:

@@ -38,8 +38,8 @@ class Origin:
     """Sources of a plan's numbers, which its text and JSON show.
 
     counted: whether alpha was inferred from counts, assuming i.i.d. acceptances.
-    c_hat_is_c: whether c_hat was not stated, so that c replaces it.
-    draft_sampling: whether the profile's drafts are sampled or argmax; None if not known.
+    c_hat_is_c: whether c, a ratio of times, replaces c_hat, a ratio of operations not stated.
+    draft_sampling: "sampled", or "argmax" if drafts take the likeliest tokens; None: not known.
     verification: whether drafts are verified by token or by block; None if not known.
     quiet: whether the machine was quiet while the profile was measured; None if not known.
     notes: sentences that the plan's text shows.
@@ -48,8 +48,8 @@ class Origin:
     draft_kind: the draft's kind as `engines.kind.Drafted` names it; None: not stated.
     draft: the draft's name, as the user states it; None: not stated.
     doubt: function from γ to the covariance of log speed-ups; None if not known.
-    other_way: acceptance if drafts are made in the profile's other way, sampled or argmax; None:
-      the profile has one way only, or the user chose one.
+    other_way: acceptance of sampled drafts if draft_sampling is "argmax", and the reverse; None:
+      the profile has no such drafts, or the user chose a way.
     other: the plan with the acceptance `other_way`; None without that acceptance.
     """
 

@@ -98,7 +98,7 @@ def _by_batch(profile: Profile) -> list[str]:
 
 
 def other_lines(profile: Profile, own: Plan) -> list[str]:
-    """Returns a line with the plan for the profile's other drafts (sampled or argmax), if any."""
+    """Returns a line with the plan for argmax drafts if the profile's are sampled, or reversed."""
     way = other_way(profile.draft_sampling)
     if profile.cost is None or way not in profile.draftings:
         return []
@@ -176,9 +176,9 @@ def texts_profile(profile: Profile) -> str:
 
 
 def samplings_json(plan: Plan, other: Plan, sampling: DraftSampling) -> dict[str, Any]:
-    """Returns the advised γ and its speed-up for sampled and for argmax drafts.
+    """Returns the advised γ and its speed-up for sampled and for argmax (likeliest-token) drafts.
 
-    sampling: the drafts of `plan`; `other` is the plan for drafts made in the other way.
+    sampling: "sampled" or "argmax", the drafts of `plan`; `other` is the plan for the other kind.
     """
     return {
         way: {"advised_gamma": each.advised_gamma, "improvement_factor": _advised_gain(each)}

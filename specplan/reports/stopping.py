@@ -25,12 +25,12 @@ _LEGEND = (
 class StoppedPlans:
     """Plans for drafts that end below a confidence threshold, one plan for each threshold.
 
-    exported: plan and threshold to run on a server: the best if it gains on held-out texts and the
-      interval of its gain lies above 0; else the plan with drafts of a fixed length, and 0.
+    exported: plan and threshold to run on a server: the best pair if it gains on held-out texts and
+      the whole interval of its gain is above 0; else the plan with a fixed length, and threshold 0.
     """
 
     def __init__(self, rows: Sequence[Plan], thresholds: Thresholds, fixed: Plan) -> None:
-        """Chooses the best of `rows`, a plan per threshold; fixed: the plan of a fixed length."""
+        """Chooses the best of `rows`, one plan per threshold; fixed: plan without threshold."""
         self._rows, self._thresholds = rows, thresholds
         gain = thresholds.gain(rows[0].price.cost, max_gamma=len(rows[0].curve.gamma))
         best = thresholds.p_mins.index(gain.p_min)
@@ -41,7 +41,7 @@ class StoppedPlans:
 
     @property
     def lost(self) -> str:
-        """A comment that states why flags omit the best threshold; "" if they contain it."""
+        """Comment that flags omit the best threshold, whose gain is unproven; else ""."""
         gain = self._gain
         if gain.p_min == self.exported[1]:
             return ""
@@ -186,7 +186,7 @@ class AdaptivePlans:
 
 
 def _log_gain(speeds: Iterable[Mapping[str, WaySpeed]], one: str, other: str) -> float:
-    """Returns the mean of log(speed under rule `one` / speed under rule `other`).
+    """Returns the mean over batch sizes of log(speed under rule `one` / speed under `other`).
 
     speeds: for each batch size, the speeds by rule. "rank" means the faster of the two rules that
       verify the likeliest tokens (BUDGETS).

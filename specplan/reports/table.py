@@ -63,7 +63,7 @@ def _cell(row: Row, cell: str | Callable[[Row], str]) -> str:
 
 
 def fastest(rows: Iterable[Row], speed: Callable[[Row], float]) -> Callable[[Row], bool]:
-    """Returns a function that is true for the row with the largest speed-up, if above 1."""
+    """Returns a function that is true for the row with the largest speed-up, if that is above 1."""
     best = max(rows, key=speed, default=None)
     return lambda row: row is best and speed(row) > 1
 
@@ -79,7 +79,7 @@ def ranged(value: float | None, low: float | None, high: float | None, form: str
 
 
 def interval(row: object, name: str, form: str = ".2f") -> str:
-    """Returns the attribute `name` of a row with its interval, `name`_low to `name`_high."""
+    """Returns a row's attribute `name` with its interval, `name`_low to `name`_high, as text."""
     value, low, high = (getattr(row, f"{name}{end}") for end in ("", "_low", "_high"))
     return ranged(value, low, high, form)
 
@@ -124,8 +124,8 @@ def possible(
     predicted: a JSON object; objects and lists in it are checked, too.
     bounded: whether each block takes at least a target step (`blocks_take_a_step`). A speed-up is
       then at most the tokens per block (Leviathan et al. 2023, Theorem 8 with c = 0).
-    ends: whether the bounds also apply to the ends of intervals, because the acceptance is exact
-      and no cost was fitted to a run.
+    ends: whether the ends of intervals are checked, too. They obey the same bounds only if the
+      acceptance is exact and no cost was fitted to a run.
     prompts_per_second: most prompts that a server could read, the bound of its capacity.
     """
     for each in _objects(predicted):

@@ -221,10 +221,10 @@ def graphs_lines(pair: Pair, gammas: set[int]) -> list[str]:
 def crossing_text(
     crossing: float | None, ends: Sequence[float] | None, chances: Mapping[float, float | None]
 ) -> str:
-    """Returns at which rates speculation shortens requests, and the odds of a gain by rate.
+    """Returns at which rates speculation shortens requests, and the gain's probability by rate.
 
     crossing: rate above which speculation lengthens requests; 0: at every rate; None: at no rate.
-    ends: interval of the crossing; None: exact. chances: probability of a gain by rate.
+    ends: interval of `crossing`; None: exact. chances: probability of a gain by rate.
     """
     words = [(certainty(odds), f"{rate:g}") for rate, odds in chances.items() if odds is not None]
     each = [f"{word} at {', '.join(r for w, r in words if w == word)}" for word in dict(words)]

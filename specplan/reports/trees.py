@@ -140,11 +140,11 @@ def _advice(row: TreeRow) -> str:
 
 
 def tree_export(best: TreePlan, program: str) -> str:
-    """Returns the flags with which a program drafts a tree; a comment if no tree pays.
+    """Returns the flags that make a program draft a tree; a comment if no tree pays.
 
-    An engine grows its own tree within the bounds of the flags, by the draft's probabilities, so
-    the shape varies. `specplan generate` and `validate` (program "specplan") draft exactly this
-    tree, from the draft's likeliest tokens.
+    program: an engine, or "specplan" for `specplan generate` and `validate`, which draft exactly
+      this tree. An engine's flags only bound the depth, width and size of its trees, whose shape
+      follows the draft's probabilities.
     """
     if not best.parents:
         return "# no tree pays: run the target without a draft"

@@ -100,7 +100,7 @@ def precision_lines(reached: float | None) -> list[str]:
 
 
 def _costs(validation: Validation) -> str:
-    """Returns a line with the measured times of drafting and verification, and the overhead."""
+    """Returns a line with the times of a target step, a draft step, verification and overhead."""
     row, cost = validation.rows[-1], validation.cost
     longest, step = max(cost.target_seconds), cost.verify_seconds(1)
     return (
@@ -135,7 +135,7 @@ def _error(row: SpeculativeRow) -> str:
 
 
 def marks(row: SpeculativeRow | EngineRow) -> str:
-    """Returns a row's marks: "TEXT DIFFERS" from the target's own; "!" if times are in doubt."""
+    """Returns a row's marks: "TEXT DIFFERS" from the target's greedy text; "!": times in doubt."""
     gap = getattr(row, "tie_gap", None)
     text = "TEXT DIFFERS" + ("" if gap is None else f" ({gap:.2g})")
     return "  ".join([text] * (row.identical_to_target is False) + ["!"] * bool(row.doubts))

@@ -131,7 +131,7 @@ def _series(
 
 
 def _of_draft(draft: Named, colour: int) -> dict[str, list[Series]]:
-    """Returns the series that a draft has in each chart, by the chart's key."""
+    """Returns one draft's series for each chart, by the chart's key; [] where data is missing."""
     name, independent, times = draft.name, f"{draft.name}, independent", draft.profile.times
     factors, details = draft.profile.improvement_factor.items(), draft.profile.details
     replay = [(gamma, each.replay, each.low, each.high) for gamma, each in factors]

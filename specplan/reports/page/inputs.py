@@ -19,7 +19,7 @@ from specplan.reports.traffic import crossing_text
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """A server's load and speed at one request rate; times are None if it is overloaded."""
+    """A server's load and speed at one request rate; times are None if the server is overloaded."""
 
     rate: float
     speculation: bool
@@ -51,7 +51,7 @@ class TrafficFile(msgspec.Struct, frozen=True):
 
     @property
     def crossing(self) -> str:
-        """A sentence with the rate above which speculation does not gain, and the odds by rate."""
+        """Text with the rate above which speculation loses, and the odds of a gain by rate."""
         low, high = self.break_even_rate_low, self.break_even_rate_high
         ends = [math.inf if each is None else each for each in (low, high)] if self.draws else None
         chances = {row.rate: row.gain_probability for row in self.rows if row.speculation}
@@ -59,9 +59,9 @@ class TrafficFile(msgspec.Struct, frozen=True):
 
 
 def quickest(files: Sequence[TrafficFile]) -> list[tuple[Rate, str]]:
-    """Returns the row with the shortest request time, and its file, at each rate in all files.
+    """Returns, for each rate that all files contain, the row with the shortest request time.
 
-    A single file gives [], since nothing is compared.
+    Each row comes with its file's name. A single file gives [], since nothing is compared.
     """
     if len(files) < 2:
         return []
@@ -74,7 +74,7 @@ def quickest(files: Sequence[TrafficFile]) -> list[tuple[Rate, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A profile and its name on the page: the draft's name, plus the file's if drafts share one.
+    """A profile; name: its draft's name on the page, plus the file's name if drafts share one.
 
     best: the best γ and its gain, set by `ranked`; None if the profile has no costs.
     """
