@@ -34,9 +34,9 @@ def observe(
 ) -> Observation:
     """Returns the counts and times of all sources, summed.
 
-    sources: URLs and files ("-": stdin) of one kind of engine at one γ, at least one.
+    sources: at least one URL or file ("-": stdin), all of the same kind of engine and γ.
     gamma: γ as the user states it; None: not stated.
-    timeout_seconds: time limit of a server's whole answer.
+    timeout_seconds: time limit for a server's complete answer.
     """
     return total(readings(sources, gamma=gamma, timeout_seconds=timeout_seconds))
 
@@ -54,7 +54,7 @@ def total(observations: Sequence[Observation]) -> Observation:
 def between(
     sources: Sequence[str], earlier: Sequence[Observation], later: Sequence[Observation]
 ) -> Observation:
-    """Returns the total of all sources' counts between two readings of each.
+    """Returns the counts between an earlier and a later reading of each source, summed.
 
     Sources are subtracted one by one, because a sum may rise although one server restarted.
 
@@ -91,7 +91,7 @@ def _scrape(source: str, gamma: int | None, timeout_seconds: float) -> Observati
 
 
 def _version(base: str, kind: EngineKind, timeout_seconds: float) -> str | None:
-    """Returns the version that a server reports; None if it cannot be read."""
+    """Returns the version that the server at `base` reports; None if it cannot be read."""
     with suppress(ValueError, OSError, AttributeError):  # no page, or no JSON object
         if kind.version_page is not None:
             page = get_text(base + kind.version_page, timeout_seconds=timeout_seconds)
@@ -135,7 +135,7 @@ def _file(blocks: Iterator[str], gamma: int | None) -> Observation:
 
 
 def _answer(value: dict[str, Any], gamma: int | None) -> Observation:
-    """Returns the counts in a JSON object; its requests get the category that the object states."""
+    """Returns the counts in a JSON object of any engine, with the request's category if stated."""
     for _, answers in _printing("JSON"):
         if any(mark in value for mark in answers.marks):
             counted = answers.read(value, gamma)

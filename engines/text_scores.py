@@ -55,11 +55,11 @@ class TextScores:
 def acceptance(
     target: TextScores, draft: TextScores, *, draft_sampling: DraftSampling, temperature: float
 ) -> NDArray[np.float64]:
-    """Returns the probability a_t of accepting a draft at each token of the text, shape (N,).
+    """Returns the probability a_t that a draft of token t is accepted, shape (N,).
 
     Args:
-      target, draft: the models' scores of the target's text, at `temperature` for sampled drafts.
-      temperature: temperature of the target; at 0, sampled drafts are argmax, too.
+      target, draft: scores of one text of the target, at `temperature` if drafts are sampled.
+      temperature: the target's temperature; at 0, drafts are always the argmax.
     """
     if draft_sampling == "argmax" or temperature == 0:
         return np.asarray(draft.ranks == 1, dtype=np.float64)
@@ -79,8 +79,8 @@ def score_text(
 ) -> TextScores:
     """Returns a model's scores of the text `tokens` after a prompt.
 
-    The smaller of two equally likely ids ranks first, as in argmax. At temperature 0, the
-    log-probabilities are those at temperature 1.
+    Of two equally likely ids, the smaller one ranks first, as in argmax. Log-probabilities for
+    temperature 0 are computed at temperature 1.
     """
     ids = torch.tensor([[*prompt, *tokens]])
     with torch.inference_mode():
@@ -117,7 +117,7 @@ def local_scorer(target: str, draft: str) -> Scorer:
 
 
 def engine_scorer(engine: Engine) -> Scorer:
-    """Returns a scorer at temperatures 0 and 1; the engine serves the target, then the draft."""
+    """Returns a scorer for temperatures 0 and 1; the engine serves the target, then the draft."""
 
     def scored(texts: Sequence[Text], temperature: float) -> list[Pair]:
         if temperature not in (0, 1):

@@ -23,9 +23,9 @@ def get_text(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> str:
 
 
 def post_json(url: str, body: dict[str, Any], *, engine: str | None = None) -> dict[str, Any]:
-    """Returns the JSON object with which a server answers a JSON object.
+    """Posts a JSON object; returns the server's answer, a JSON object.
 
-    engine: name of the server in the message if it refuses the request; None: the URL.
+    engine: name of the server for the error if it refuses the request; None: the URL is shown.
     """
     answer = json.loads(_text(url, TIMEOUT_SECONDS, body, engine))
     if not isinstance(answer, dict):
@@ -46,10 +46,10 @@ def stream_json(url: str, body: dict[str, Any], *, engine: str) -> Iterator[dict
 
 
 def streamed(engine: str, parts: Iterable[Sequence[int]], tokens: int, room: str) -> Completion:
-    """Returns the text of `tokens` ids that an engine streams, with its times.
+    """Returns the text that an engine streams, with its times; refuses another number of ids.
 
-    parts: new ids of each event.
-    room: the server's flag that limits the length of texts, for the message.
+    parts: new ids of each event. tokens: required number of ids.
+    room: the server's flag that limits the length of texts, for the error.
     """
     text: list[int] = []
     first, began, ended = 0, 0.0, 0.0

@@ -26,7 +26,7 @@ OWN = EngineKind(name="own", title="specplan's own decoder", drafts_with_prompt=
 
 
 class InProcessPair(ABC):
-    """A pair whose models are loaded once and decode one text at a time.
+    """A target and a draft, loaded once, that decode one text at a time in this process.
 
     Example: `Transformers`.
     """
@@ -58,7 +58,7 @@ Decoded = tuple[Sequence[int], float, int | None]
 
 
 class InProcessServer(ABC):
-    """Decodes in this process and counts like a server. Subclasses decode a text's blocks."""
+    """A server in this process: decodes texts and counts drafts. Subclasses define `blocks`."""
 
     model = None
 
@@ -92,7 +92,7 @@ class InProcessServer(ABC):
 
 
 class OwnServer(InProcessServer):
-    """specplan's own decoder; a pair's settings give the length and temperature of its texts."""
+    """specplan's own decoder. Its `Subject` sets the length and the temperature of texts."""
 
     def __init__(self, subject: Subject, setting: Setting) -> None:
         super().__init__(f"specplan {version('specplan')}", setting)
@@ -112,7 +112,7 @@ class Transformers(InProcessPair):
     one_text = "transformers, whose assisted generation decodes one text at a time"
 
     def __init__(self, target: str, draft: str, threads: int = 1) -> None:
-        """Stores names or folders, and the number of threads. One thread is timed by CPU time."""
+        """Stores the models' names or folders. If there is one thread, CPU time is measured."""
         super().__init__(target, draft)
         self.threads = threads
 
@@ -171,7 +171,7 @@ class TransformersServer(InProcessServer):
 
 
 class _Blocks:
-    """A streamer that records the new tokens and the time of each block; the prompt comes first."""
+    """A streamer that records each block's new tokens and time; its first record is the prompt."""
 
     def __init__(self) -> None:
         self.found: list[Decoded] = []
@@ -181,4 +181,4 @@ class _Blocks:
         self.found.append((value.flatten().tolist(), self._clock(), None))
 
     def end(self) -> None:
-        """Does nothing."""
+        """Does nothing; transformers calls it at a text's end."""

@@ -46,9 +46,10 @@ class LlamaCppServer:
     ) -> None:
         """Connects to a server.
 
-        process: id of a local process with one thread and one request at a time. Its CPU time is
-          measured, which does not advance while other programs run. None: wall time.
-        gamma: sent with each request; builds since May 2026 ignore it. None: the server's own γ.
+        process: id of the server's local process, if it has one thread and one request at a time.
+          Its CPU time is measured, which excludes other programs. None: wall time is measured.
+        gamma: sent with each request, as is p_min; builds since May 2026 ignore it. None: neither
+          is sent, and the server uses its own γ.
         """
         self.url = url.rstrip("/").removesuffix("/v1")
         self._process = process
@@ -67,7 +68,7 @@ class LlamaCppServer:
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a completion that is sampled with temperature only; see `EngineServer`."""
+        """Returns a completion, sampled without filters such as top-p; see `EngineServer`."""
         before = thread_seconds(self._process)
         body = {
             "prompt": list(prompt), "n_predict": max_new_tokens, "temperature": temperature,
@@ -91,7 +92,7 @@ class LlamaCppServer:
         return Completion(tokens, 1, seconds)
 
     def counts(self) -> Counts:
-        """Returns the server's counters; without --metrics, sums over answers to this client."""
+        """Returns the server's counters; without a metrics page, sums over this client's answers."""
         if self._has_metrics:
             try:
                 page = get_text(f"{self.url}/metrics")
@@ -167,7 +168,7 @@ class LlamaCpp:
 
 
 def _counts_of(timings: Mapping[str, Any]) -> Counts:
-    """Returns an answer's counts, without positions; the last step may have drafted nothing."""
+    """Returns an answer's counts, without positions; excludes a last step that drafted nothing."""
     drafted, accepted = timings.get("draft_n", 0), timings.get("draft_n_accepted", 0)
     steps = timings["predicted_n"] - 1 - accepted
     if drafted == 0 or steps <= 0:

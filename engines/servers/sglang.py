@@ -28,7 +28,7 @@ KEYS = (
 
 
 class SglangServer:
-    """A running SGLang server. Its answers contain counts, which are summed here."""
+    """A running SGLang server. Its counters are the sums of the counts in its answers."""
 
     model = None
 

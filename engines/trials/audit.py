@@ -34,7 +34,7 @@ class Predicted:
     """Predicted acceptance, by position.
 
     rates: unconditional acceptance rates, each the mean over draws with an interval.
-    limits: smallest and largest counted rate that the audit accepts.
+    limits: smallest and largest counted rate that the audit accepts, by position.
     """
 
     rates: tuple[RateInterval, ...]
@@ -63,12 +63,13 @@ def predict(
     Args:
       acceptances: a_t along each text, from the first position where a block may begin; each of
         shape (N,).
-      times: number of repeats of each text, which share one simulated run, because greedy decoding
-        repeats the same blocks.
+      times: how often the engine wrote each text. All repeats of a text share one simulated run,
+        because greedy decoding repeats the same blocks.
       gamma: drafted tokens per block, at least 1.
-      drafts_past_end: whether blocks draft γ tokens even at a text's end, beyond which the mean
-        acceptance of the text is used.
-      resample: whether to predict similar texts, rather than exactly the given ones.
+      drafts_past_end: whether blocks draft γ tokens even at a text's end. Tokens past the end are
+        accepted with the mean of the text's a_t.
+      resample: whether the engine's texts are similar to the given texts (drawn with replacement)
+        instead of equal to them.
     """
     count, texts = max(REPLICATES, -(-DRAWS // len(acceptances))), len(acceptances)
     runs = np.stack(
@@ -106,7 +107,7 @@ def _chains(
 ) -> NDArray[np.float64]:
     """Returns the counts of simulated runs along a text, shape (replicates, gamma + 1).
 
-    A run's counts are the blocks that accepted each position, then all blocks that drafted.
+    Columns: number of blocks that accepted position 1, …, γ; then number of blocks that drafted.
     chances: acceptance probability at each token of the text, shape (N,).
     """
     length, offsets = len(chances), np.arange(gamma)
@@ -129,9 +130,9 @@ def _chains(
 def audit(
     predicted: Predicted, counts: Counts, *, text_gap: str | None = None
 ) -> tuple[tuple[RateInterval, ...], str]:
-    """Returns an engine's counted rates by position, and why the prediction excludes them, or "".
+    """Returns counted rates by position, and why the prediction excludes them ("" if it does not).
 
-    text_gap: how the engine's texts differ from the target's, if they do.
+    text_gap: how the engine's texts differ from the target's; None if they do not.
     """
     hits = counts.up_to(len(predicted.rates))
     counted = tuple(rate_interval(each, counts.drafts) for each in hits)
@@ -163,7 +164,8 @@ def text_gap(
     A paired t-test over prompts, at a false-alarm rate of FALSE_ALARM, compares the target's mean
     log-probability of a token in both sets of texts.
 
-    own, baseline: the target's scores of the engine's texts, and of its own; by repeat and prompt.
+    own, baseline: the target's scores of texts decoded with and without speculation, by repeat and
+      prompt.
     """
     # By prompt: the mean over repeats of a text's mean.
     means = [
@@ -185,8 +187,10 @@ def text_gap(
 def greedy_text_gap(own: Sequence[IdScores], baseline: Sequence[IdScores]) -> str | None:
     """Returns how an engine's greedy texts differ from the target's; None if only at near ties.
 
-    Up to the first different id both texts are equal. So the log-probabilities of the two ids
-    differ by as much as the target's logits.
+    Both texts are equal up to the first different id. So the target's log-probabilities of the two
+    ids have the same difference as its logits, and a difference up to NEAR_TIE is a near tie.
+
+    own, baseline: texts decoded with and without speculation, in the same order.
     """
     gaps = []
     for (ids, scores), (others, targets) in zip(own, baseline, strict=True):

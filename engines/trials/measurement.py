@@ -33,7 +33,7 @@ from simulator.cost.curves import CostModel
 
 
 def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profile, float | None]:
-    """Measures a pair and writes the output files; returns its profile and `Steps.line_error`."""
+    """Measures a pair and writes the output files. Returns the profile and `Steps.line_error`."""
     output = request.output
     lasting = output is not None and (output.is_file() or not output.exists())
     kept = traces_path(output) if output is not None and lasting else None
@@ -80,7 +80,7 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
 def _traces(scores: Pair, temperature: float) -> TracePair:
     """Returns the traces of a text that the target wrote, with a_t in place of β = Σ min(p, q).
 
-    Two log-probabilities per token do not give β, but the mean of a_t is also α.
+    Scores have two log-probabilities per token, which do not give β. The mean of a_t is α, too.
     """
     ways = (
         acceptance(*scores, draft_sampling=way, temperature=temperature) for way in DRAFT_SAMPLINGS
@@ -89,7 +89,7 @@ def _traces(scores: Pair, temperature: float) -> TracePair:
 
 
 def _counted(trial: Trial) -> DraftAcceptance:
-    """Returns the acceptance that the engine counted at the largest timed γ."""
+    """Returns the acceptance from the engine's counters at the largest timed γ."""
     [case], gamma = trial.cases, trial.request.priced_gammas[-1]
     runs = trial.runs[case]["priced", gamma]
     counts = vars(sum((one.total for one in runs), NOTHING))

@@ -19,10 +19,10 @@ FEW_PRICED = (1, 2, 4)
 
 @dataclass(frozen=True, kw_only=True)
 class OnEngine:
-    """The settings that every run on an engine reads.
+    """The settings of every run on an engine.
 
-    text: source of prompts. Twice the requested number is read. Decoding of the first half is
-      predicted; the second half gives the step times.
+    text: source of prompts, of which twice the requested number is read. A trial predicts decoding
+      of the first half and times steps on the second half. A tuning uses the first half only.
     target, drafts: names of the models; see `estimator.loading.folders.folder_pair`.
     """
 
@@ -66,7 +66,7 @@ class OnEngine:
     def started(
         self, target: str, draft: str, folder: Path, prompts: Prompts, tokens: int
     ) -> Engine:
-        """Returns the engine with a pair; tokens: most tokens of a text and a draft together."""
+        """Returns the engine for a pair; tokens: largest length of a text plus one draft."""
         positions = max(map(len, prompts)) + tokens + SPARE_POSITIONS
         assert self.kind.start is not None  # `kind` gives no others
         return self.kind.start(Models(target, draft, folder, positions), self.engine)
@@ -78,7 +78,7 @@ class OnEngine:
 
     @property
     def together(self) -> bool:
-        """Whether the servers of all γ run at once; else one after the other."""
+        """Whether the servers of all γ run at once, rather than one after the other."""
         stated = self.engine.servers
         return not self.kind.in_turn if stated is None else stated == "together"
 
@@ -123,9 +123,9 @@ class ValidateEngine(OnEngine):
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureEngine(OnEngine):
-    """A measurement of acceptance and prices on an engine, written as a profile.
+    """A measurement of acceptance and step times on an engine, written as a profile.
 
-    max_gamma: the largest γ that is replayed.
+    max_gamma: the largest γ whose acceptance is replayed.
     output: file for the profile; traces are written to the same folder.
     """
 
@@ -164,7 +164,7 @@ class MeasureEngine(OnEngine):
 
     @property
     def priced_gammas(self) -> tuple[int, ...]:
-        """The γ whose steps are timed, to price blocks; none if the servers run already."""
+        """The γ whose steps are timed, for the cost model; none with running servers."""
         if self.engine.target_url is not None:
             return ()
         longest = min(self.max_gamma, MOST_PRICED)
@@ -176,6 +176,6 @@ def _owners(has: Callable[[EngineKind], object]) -> str:
 
 
 def priced_gammas(gammas: Sequence[int]) -> tuple[int, ...]:
-    """Returns the γ to time: the smallest, the largest, and one between to check their line."""
+    """Returns the γ to time: smallest, largest, and one between to check the line through both."""
     ordered = sorted(set(gammas))
     return tuple(sorted({ordered[0], ordered[len(ordered) // 2], ordered[-1]}))

@@ -47,7 +47,7 @@ class Steps:
 
     @property
     def line_error(self) -> float | None:
-        """Relative error, at a γ between, of the line through both ends; None without such a γ."""
+        """Relative error of the line through both ends at a γ between; None if none was timed."""
         if len(self.seconds) < 3:
             return None
         low, between, *_, high = self.seconds
@@ -56,12 +56,12 @@ class Steps:
 
     @property
     def is_line(self) -> bool:
-        """Whether the line fits the γ between its ends; True if no such γ was timed."""
+        """Whether the line through both ends fits the γ between; True if none was timed."""
         return abs(self.line_error or 0.0) <= LINE_TOLERANCE
 
     @property
     def c(self) -> float:
-        """The line's slope k, at least 0, over the seconds of a baseline token."""
+        """Seconds per further drafted token (slope of the line, at least 0) / baseline_seconds."""
         # With a single γ, the line begins at the baseline's step.
         *_, high = points = list(self.seconds.items())
         low = points[0] if len(points) > 1 else (0, self.baseline_seconds)
@@ -69,9 +69,9 @@ class Steps:
 
     @property
     def cost(self) -> CostModel:
-        """The cost model: γ times the slope is drafting, the rest of a step is the target pass.
+        """The cost model: drafting takes γ × slope of a step, the target pass the rest of it.
 
-        The slope is reduced where it would leave less than LEAST_PASS of a step for the pass.
+        The slope is reduced if the pass would take less than a share LEAST_PASS of some step.
         """
         gammas = list(self.seconds)
         kept = [gammas[0], gammas[-1]] if self.is_line else gammas
@@ -83,12 +83,12 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class PassTimes:
-    """Times of a target pass with its drafting, in one case of a trial.
+    """Times of a target pass with its drafting, at one temperature and concurrency of a trial.
 
     levels: seconds of a pass, by cell (use of the prompts, γ).
     drawn: indices of the prompts in each bootstrap resample, or of the repeats if prompts ran
       together, shape (RESAMPLES, n); empty if a cell has a single prompt or repeat.
-    resampled: by cell, the seconds in each resample, shape (RESAMPLES,); NaN without a run.
+    resampled: seconds of a pass in each resample, by cell, shape (RESAMPLES,); NaN if not timed.
     """
 
     trial: Trial
@@ -121,13 +121,13 @@ class PassTimes:
         return _resampled_interval(speed_up, quotients, units=units)
 
     def out_of_order(self, use: Use) -> dict[int, str]:
-        """Returns a sentence for each γ whose step is significantly faster than a smaller γ's."""
+        """Returns, by γ, a sentence if its step is significantly faster than a smaller γ's step."""
         drafting = {g: found for (own, g), found in self.levels.items() if own == use and g > 0}
         return steps_out_of_order(drafting, partial(self.step_ratio, use))
 
     @property
     def precision_percent(self) -> float | None:
-        """Largest half-width, in per cent, of the intervals of a step's time over the baseline's.
+        """Largest half-width of the intervals of step time / baseline step time, in per cent.
 
         Errors of acceptance are not included. None without resamples.
         """
@@ -137,7 +137,7 @@ class PassTimes:
 
     @property
     def steps(self) -> Steps:
-        """The step times from which blocks are priced, on the timed prompts."""
+        """The step times on the timed prompts, from which the cost model is made."""
         gammas = self.trial.request.priced_gammas
         return Steps(self.levels["priced", 0], {g: self.levels["priced", g] for g in gammas})
 
@@ -145,8 +145,8 @@ class PassTimes:
 def _resampled_interval(value: float, resampled: NDArray[np.float64], *, units: int) -> Interval:
     """Returns the interval of a ratio from its bootstrap resamples, symmetric in the logarithm.
 
-    units: number n of resampled prompts or repeats. The interval uses Student's t and n - 1 in
-      place of n, because percentiles are too narrow for few units.
+    units: number n of resampled prompts or repeats. Percentiles are too narrow for small n, so the
+      interval uses Student's t and the standard error times √(n / (n - 1)).
     """
     # Not NaN, 0 or infinite.
     logs = np.log(resampled[(resampled > 0) & (resampled < np.inf)])
@@ -157,7 +157,7 @@ def _resampled_interval(value: float, resampled: NDArray[np.float64], *, units: 
 def timed_steps(trial: Trial, case: Case) -> PassTimes:
     """Returns the times of target passes in a case; refuses texts without a step after the prompt.
 
-    In each turn, servers that ran together have one speed of the machine in common.
+    Within a turn, the speed of the machine is assumed equal for all servers that ran together.
     """
     cells = [cell for cell in trial.runs[case] if trial.prompts_of(cell[0])]
     table = {cell: block_seconds(_work(trial, case, cell)) for cell in cells}
@@ -188,14 +188,14 @@ def timed_steps(trial: Trial, case: Case) -> PassTimes:
 
 
 def precision_percent(trial: Trial) -> float | None:
-    """Returns the precision of a trial's least precise case, in per cent; None if not known."""
+    """Returns the largest `precision_percent` of a trial's cases; None if it is None in one."""
     every = [timed_steps(trial, case).precision_percent for case in trial.cases]
     known = [percent for percent in every if percent is not None]
     return max(known) if len(known) == len(every) else None
 
 
 def _work(trial: Trial, case: Case, cell: Cell) -> NDArray[np.float64]:
-    """Returns seconds, steps and decoded tokens of each turn, shape (repeats, turns, 3)."""
+    """Returns seconds, target passes and decoded tokens by turn, shape (repeats, turns, 3)."""
     past_end = trial.kind.drafts_past_end
     return np.array([one.work(drafts_past_end=past_end) for one in trial.runs[case][cell]])
 
@@ -210,7 +210,10 @@ def block_seconds(work: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _levels(trial: Trial, table: Table, sweeps: int) -> Table:
-    """Returns each cell's typical seconds, shape (...), from its seconds by turn (..., turns)."""
+    """Returns each cell's seconds at the machine's median speed, shape (...).
+
+    table: seconds by cell and turn, shape (..., turns).
+    """
     found: Table = {}
     for group in trial.sharing:
         rows = [cell for cell in trial.cells(group) if cell in table]

@@ -18,13 +18,13 @@ Cell = tuple[Use, int]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The runs of a request on an engine, planned and completed.
+    """The planned and the completed runs of a request on an engine.
 
     target, draft: names of the models.
     prompts: prompts whose decoding is predicted.
     other_prompts: prompts on which steps are timed.
-    repeats: number of repeats, at most.
-    runs: completed runs, one for each repeat, by case and by cell.
+    repeats: number of repeats: the planned number, or the completed number after the run.
+    runs: completed runs by case, cell (use of the prompts, γ) and repeat.
     version: the engine's version; empty before a run.
     """
 
@@ -82,12 +82,12 @@ class Trial:
 
     @property
     def sharing(self) -> list[tuple[int, ...]]:
-        """Groups of γ whose servers run at the same time: one group of all, or one for each γ."""
+        """Groups of γ whose servers run at the same time: one group of all γ, or one for each γ."""
         gammas = sorted({0, *self.gammas, *self.request.priced_gammas})
         return [tuple(gammas)] if self.request.together else [(gamma,) for gamma in gammas]
 
     def cells(self, gammas: Sequence[int]) -> list[Cell]:
-        """Returns the cells of these γ: each use of prompts for which a γ runs, with that γ."""
+        """Returns the cells of these γ: pairs (use of the prompts, γ) that the trial runs."""
         uses: dict[Use, Sequence[int]] = {
             "priced": (0, *self.request.priced_gammas), "rows": (0, *self.gammas),
         }  # fmt: skip
@@ -97,7 +97,7 @@ class Trial:
         return self.prompts if use == "rows" else self.other_prompts
 
     def turns(self) -> Iterator[tuple[Case, slice]]:
-        """Yields the case and the prompts of each turn: one prompt, or all if they run together."""
+        """Yields the case and the prompts of each turn: one prompt, or all simultaneous prompts."""
         longest = max(len(self.prompts), len(self.other_prompts))
         for start, case in product(range(longest), self.cases):
             size = 1 if case[1] == 1 else longest
@@ -109,7 +109,7 @@ class Trial:
         return list(zip(self.prompts, (text.tokens for text in own.completions), strict=True))
 
     def add(self, case: Case, cell: Cell, repeat: int, own: EngineRun) -> None:
-        """Adds a run of some prompts to the runs of a repeat."""
+        """Adds the run of one turn's prompts to the runs of a repeat."""
         runs = self.runs.setdefault(case, {}).setdefault(cell, [])
         if len(runs) <= repeat:
             runs.append(own)

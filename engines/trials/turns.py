@@ -30,7 +30,7 @@ WARM_UP_PROMPTS = 2
 def completed(
     request: ValidateEngine | MeasureEngine, progress: Progress
 ) -> Iterator[tuple[Engine, Scorer, Trial]]:
-    """Yields a request's engine, the function that scores texts, and the trial with its runs."""
+    """Runs the trial of a request; yields the engine, the function that scores texts, the trial."""
     require_one_process("--engine")
     with TemporaryDirectory(prefix="specplan-") as name:
         folder = Path(name)
@@ -58,7 +58,7 @@ def completed(
 
 @dataclass(frozen=True, slots=True)
 class RunningPair:
-    """The running servers of a pair, all of one kind of engine, which others start and stop.
+    """The servers of a pair that run already, all of one kind; specplan does not stop them.
 
     target: URL of a server of the target without speculation.
     server: URL of a server of the target with its draft, at a fixed γ.
@@ -77,7 +77,7 @@ class RunningPair:
     def serve(self, setting: Setting) -> Iterator[EngineServer]:
         """Yields the server for a setting; refuses a missing URL, and one that does not answer.
 
-        `server` and `target-url` must serve one model, `draft-url` and `target-url` two models.
+        `server` must serve the model of `target-url`, and `draft-url` another model.
         """
         if setting.gamma > 0:
             option, url = "server", self.server
@@ -106,9 +106,9 @@ def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> Trial:
     """Returns the trial with its completed runs, for as many prompts and repeats as time allowed.
 
     Each γ has its own server. Predicted and timed prompts take turns, and so do the γ if their
-    servers run together, so that a slow period of the machine affects all of them. The order
-    changes, because a text may profit from the previous text on its server. If servers run one
-    after the other, the time of the first one decides how many prompts and repeats all run.
+    servers run together, so that a slow period of the machine affects all of them. Their order is
+    random, because a text may profit from the previous text on its server. If servers run one after
+    the other, the time limit applies to the first; the others run as many prompts and repeats.
     """
     request, groups, warm = trial.request, trial.sharing, trial.other_prompts[:WARM_UP_PROMPTS]
     rates, most = request.synthetic, max(request.engine.concurrencies)

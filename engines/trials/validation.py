@@ -28,9 +28,9 @@ Scores = Mapping[Text, Pair]
 
 
 class EngineRow(ValidationRow, frozen=True, kw_only=True):
-    """A prediction for an engine and its measurement; speed-ups exclude the prompts.
+    """Prediction and measurement of one γ on an engine. Speed-ups exclude the time of prompts.
 
-    alpha: mean of a_t along the target's texts.
+    alpha: mean acceptance probability of a token (a_t of `text_scores`) along the target's texts.
     c: time that one more drafted token adds to a step, relative to a baseline step.
     acceptance_predicted, acceptance_counted: unconditional rates by position.
     acceptance_explained: whether the prediction explains the counts; audit: the reason if not.
@@ -148,7 +148,7 @@ Along = tuple[tuple[int, ...], NDArray[np.float64], NDArray[np.float64]]
 
 
 def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case) -> EngineRow:
-    """Returns the prediction and the measurement of one γ, temperature and concurrency."""
+    """Returns prediction and measurement of one γ at a case's temperature and concurrency."""
     (temperature, concurrency), synthetic = case, trial.request.synthetic
     own, plain = (trial.runs[case]["rows", each] for each in (gamma, 0))
     written = [[trial.texts(one) for one in runs] for runs in (own, plain)]
@@ -236,7 +236,10 @@ def _along(trial: Trial, scores: Scores, gamma: int, case: Case) -> list[Along]:
 
 
 def _gap(runs: Iterable[Sequence[Sequence[Text]]], scores: Scores, heat: float) -> str | None:
-    """Returns how the first run's texts differ from the second's; None if they do not."""
+    """Returns how texts with speculation differ from texts without it; None if they do not.
+
+    runs: texts by repeat and prompt, first with speculation. heat: temperature.
+    """
     if heat > 0:
         return text_gap(*([[scores[each][0] for each in texts] for texts in run] for run in runs))
     written = ([(each[1], scores[each][0]) for texts in run for each in texts] for run in runs)
