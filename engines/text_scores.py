@@ -79,7 +79,7 @@ def score_text(
 ) -> TextScores:
     """Returns a model's scores of the text `tokens` after a prompt.
 
-    Of two equally likely ids, the smaller one ranks first, as in argmax. Log-probabilities for
+    If two ids are equally likely, the smaller one ranks first, as in argmax. Log-probabilities for
     temperature 0 are computed at temperature 1.
     """
     ids = torch.tensor([[*prompt, *tokens]])

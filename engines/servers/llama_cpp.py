@@ -92,7 +92,7 @@ class LlamaCppServer:
         return Completion(tokens, 1, seconds)
 
     def counts(self) -> Counts:
-        """Returns the server's counters; without a metrics page, sums over this client's answers."""
+        """Returns the server's counters; without a metrics page, sums of this client's answers."""
         if self._has_metrics:
             try:
                 page = get_text(f"{self.url}/metrics")

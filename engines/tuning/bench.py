@@ -24,11 +24,11 @@ Enough = Callable[[Sequence[TunedRun]], bool]
 
 
 class NotObeyedError(ValueError):
-    """The server does not draft γ tokens per block. args[1]: tokens per block; 0 if unknown."""
+    """The server refuses γ, or drafts another number of tokens per block: args[1]; 0 if unknown."""
 
 
 class Bench(ExitStack):
-    """Measures draft lengths of an engine on common prompts; stops its servers at the end."""
+    """Measures several γ of an engine on the same prompts; stops its servers when it is closed."""
 
     def __init__(self, serve: Serve, kind: EngineKind, prompts: Prompts, how: Tuning) -> None:
         super().__init__()
@@ -52,7 +52,8 @@ class Bench(ExitStack):
         """Returns a run of each γ and threshold at each concurrency.
 
         If servers can run together, the γ take turns. If not, each server starts once and serves
-        all concurrencies. A run repeats all prompts until it is exact enough.
+        all concurrencies. A run repeats all prompts until `enough` is true or the repeats are over.
+        knobs: pairs (γ, confidence below which a draft ends). first_turn: number of the next turn.
         """
         found: list[TunedRun] = []
         for share in [knobs] if self.how.together else [[each] for each in knobs]:
@@ -139,7 +140,7 @@ class Bench(ExitStack):
         runs: Sequence[tuple[int, EngineRun]],
         times: int,
     ) -> TunedRun:
-        """Returns a run from its turns; times: number of repeats that decoded equal texts."""
+        """Returns the record of a run from its turns; times: repeats that wrote equal texts."""
         (gamma, p_min), kind = knobs, self.kind
         total = sum((own.total for _, own in runs), NOTHING)
         counted = p_min > 0 and kind.acceptance == "counts"
@@ -160,7 +161,7 @@ class Bench(ExitStack):
 
 
 def obeyed(found: EngineRun, gamma: int, kind: EngineKind) -> bool:
-    """Returns whether a server drafts γ tokens per block."""
+    """Returns whether the blocks of a run drafted γ tokens."""
     try:
         found.require_gamma(gamma, drafts_past_end=kind.drafts_past_end)
     except ValueError:

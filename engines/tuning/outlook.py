@@ -27,9 +27,9 @@ Value = tuple[float, float, float]
 
 
 class Outlook:
-    """Forecasts for every γ from 1 to the longest, at one load.
+    """Forecasts for every γ from 1 to the longest, at one load (context length and batch size).
 
-    best_run: the best γ that ran; 0 if no draft has run.
+    best_run: the best of the measured γ; 0 if none above 0 was measured.
     next_gamma: the γ to measure next; None if no run is worth its time.
     """
 
@@ -46,7 +46,7 @@ class Outlook:
 
         runs: runs at any load. All of them give acceptance; runs at this load give the cost.
         longest: the largest γ considered, at least 1.
-        worth: smallest expected gain of speed, as a share, for which a further run is made.
+        worth: smallest expected relative gain of speed for which a further run is made.
         costs: estimates the cost from runs and a prior; None: a vague prior is used.
         """
         counted = (
@@ -70,7 +70,7 @@ class Outlook:
     def _next(self, own: Sequence[Run], *, beyond: bool) -> int | None:
         """Returns the γ to measure after runs at this load; None if none is worth its time.
 
-        beyond: whether a γ beyond the counted positions has a better forecast.
+        beyond: whether a γ above the largest counted position has the best forecast.
         """
         most = max((run.gamma for run in own), default=0)
         if most == 0:
@@ -113,7 +113,7 @@ def _value(law: Forecast, at: int, scale: float = 1.0) -> Value:
 
 
 def with_threshold(tuned: Tuned, advised: Advised) -> Advised:
-    """Returns the advice, with the fastest threshold if its gain exceeds the gain's error."""
+    """Returns the advice; if runs with a threshold are clearly faster, it names the fastest one."""
     rows = [row for row in tuned.rows if row.concurrency == advised.concurrency and row.measured]
     times = {row.knobs: row.ms_per_token for row in rows if row.ms_per_token is not None}
     errors = {row.knobs: (row.error_percent or 0.0) / 100 for row in rows}

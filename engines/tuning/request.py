@@ -20,11 +20,11 @@ class Tuning:
 
     concurrencies: numbers of simultaneous requests; each has its own search.
     worth: smallest expected gain of speed, in per cent, for which a further run is made.
-    max_runs: most runs at a concurrency, not counting the baseline.
+    max_runs: largest number of runs at a concurrency, without the baseline and the thresholds.
     output: file of runs, which a later call continues.
     together: whether the servers of all γ run at once.
     draft_sampling: how the engine chooses draft tokens.
-    p_mins: confidences below which a draft ends; they are tried once the best γ is found.
+    p_mins: thresholds of confidence, below which a draft ends; tried once the best γ is found.
     synthetic: acceptance rates by position that the engine simulates; None: real verification.
     """
 
@@ -66,9 +66,9 @@ class Tuning:
     def duration(self, per_pass: float, start_seconds: float, text_seconds: float | None) -> str:
         """Returns how long a search takes, in words.
 
-        per_pass: texts of one pass over all prompts at every concurrency, where texts that are
+        per_pass: number of texts in one pass over all prompts at every concurrency; texts that are
           decoded at the same time count as one.
-        start_seconds, text_seconds: seconds to start a server, and per text.
+        start_seconds: seconds to start a server. text_seconds: seconds per text; None: unknown.
         """
         needed = []
         usual = (min(USUAL_RUNS, self.max_runs), (1 + self.timing.repeats) / 2)
@@ -122,7 +122,7 @@ class TuneOwn:
 
 @dataclass(frozen=True, kw_only=True)
 class TuneServer:
-    """A request to tune the server at a URL; engine: its kind; None: its pages show the kind."""
+    """A request to tune the server at a URL; engine: its kind; None: found from its pages."""
 
     how: Tuning
     server: str

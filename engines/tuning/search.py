@@ -23,7 +23,7 @@ EXACT, CLEARLY = 0.01, 4.0
 
 
 class Search:
-    """A search for the best γ, which continues with the runs of earlier calls."""
+    """A search for the best γ, which continues from the runs in its file."""
 
     def __init__(
         self,
@@ -33,11 +33,11 @@ class Search:
         shown: Shown,
         costs: Costs | None = None,
     ) -> None:
-        """Reads the runs of earlier calls; refuses a file of runs with another setup.
+        """Reads the file with the runs of earlier calls; refuses a file with another setup.
 
         setup: settings that all runs must share, in addition to prompts and sampling.
         draft: name of the draft, for the server's flags.
-        costs: see `Outlook`.
+        shown: called with each forecast and each run. costs: see `Outlook`.
         """
         self.bench, self.how, self._draft, self._shown = bench, bench.how, draft, shown
         self._costs = costs
@@ -67,7 +67,7 @@ class Search:
             self.tuned = kept
 
     def run(self) -> Tuned:
-        """Runs until no run is worth its time; writes the file each time. Returns the tuning."""
+        """Measures until no further run is worth its time; writes each run. Returns the tuning."""
         every = self.how.concurrencies
         left = [each for each in every if self._wanted(each) is not None]
         if left:
@@ -88,7 +88,7 @@ class Search:
         )
 
     def expected(self) -> Tuned:
-        """Returns the tuning with the next run and the best forecast at each concurrency."""
+        """Measures nothing; returns the tuning with forecasts of the next run and the best γ."""
         rows, advised, text_seconds = [*self.tuned.rows], [], None
         for concurrency in self.how.concurrencies:
             now = self.outlook(concurrency)
@@ -107,7 +107,7 @@ class Search:
         return sum(len(self.bench.prompts) / each for each in concurrencies)
 
     def _priced(self, concurrency: int) -> bool:
-        """Returns whether forecasts of times exist, from runs or from a deployment's prior."""
+        """Returns whether times can be forecast, from runs or from `costs`."""
         return self._costs is not None or any(row.measured for row in self.tuned.at(concurrency))
 
     def _with_expected(self, row: TunedRun, before: Outlook) -> TunedRun:
@@ -117,7 +117,7 @@ class Search:
         return replace(row, **dict(zip(names, before.milliseconds(row.gamma), strict=True)))
 
     def add(self, row: TunedRun, before: Outlook | None = None) -> None:
-        """Adds a run to the tuning and to its file; before: the outlook with the run's forecast."""
+        """Adds a run to the tuning and its file; before: forecasts made before it; None: now."""
         if row.measured:
             row = self._with_expected(row, before or self.outlook(row.concurrency))
         self.tuned = self.tuned.adding(row)
@@ -166,7 +166,7 @@ class Search:
                 self.add(row, before)
 
     def _exact(self, found: Sequence[TunedRun]) -> bool:
-        """Returns whether the runs are so exact that further turns would change no decision."""
+        """Returns whether the runs are so exact that further turns would not change a decision."""
         tuned = self.tuned
         for each in found:
             tuned = tuned.adding(each)
@@ -179,7 +179,7 @@ class Search:
         return error <= EXACT or times[-1] - times[0] > CLEARLY * error
 
     def _try(self, gamma: int, concurrencies: tuple[int, ...]) -> None:
-        """Runs a γ. If servers run together, it alternates with the fastest γ so far."""
+        """Measures a γ; if servers run together, in turns with the fastest γ so far."""
         rows = self.tuned.at(concurrencies[0])
         timed = [(row.ms_per_token, row.gamma) for row in rows if row.ms_per_token is not None]
         reference = [min(timed, default=(0.0, 0))[1]] if self.how.together else []
@@ -195,7 +195,7 @@ class Search:
                 self.add(TunedRun(concurrency=concurrency, **failed))
 
     def _try_thresholds(self, concurrency: int) -> None:
-        """Runs thresholds at the advised γ and at twice that γ, in turns with no threshold."""
+        """Measures each threshold at the advised γ and at twice this γ, in turns with none at γ."""
         now, count = self.outlook(concurrency), len(self.tuned.rows)
         gamma = now.advice.gamma
         ran = {row.knobs for row in self.tuned.rows if row.concurrency == concurrency}

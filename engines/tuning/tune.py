@@ -53,8 +53,8 @@ def tune(
 ) -> Tuned:
     """Returns the runs of a tuning and the advised γ; see `Search`.
 
-    A running server that cannot change its γ gets one more run. Refuses a server of an unknown
-    kind, and a server whose number of drafted tokens varies from block to block.
+    If requests to a running server cannot set γ, the server is measured once, at its own γ. Refuses
+    a server of an unknown kind, and one that drafts different numbers of tokens in its blocks.
     """
     require_one_process("tune")
     ready = {TuneEngine: _engine, TuneOwn: _own, TuneServer: _server}[type(request)]
@@ -130,7 +130,7 @@ def _server(request: TuneServer) -> Ready:
 
 
 def _as_it_runs(search: Search, gamma: int, shown: Shown) -> Tuned:
-    """Measures a server at its fixed γ; returns the tuning, with flags to restart it if useful."""
+    """Measures a server at its fixed γ; returns the tuning, with flags for a better γ if any."""
     concurrencies = search.how.concurrencies
     now = search.outlook(concurrencies[0])
     shown(now, f"The server drafts {gamma} tokens a block, and is measured as it runs.")
@@ -161,7 +161,7 @@ def _kind(url: str, name: str | None) -> EngineKind:
 def _drafting(
     kind: EngineKind, server: EngineServer, prompts: Prompts, how: Tuning
 ) -> tuple[int, bool]:
-    """Returns the tokens per block that a server drafts, and whether requests can change them."""
+    """Returns a server's drafted tokens per block, and whether requests can set this number."""
 
     def probe(of: EngineServer) -> EngineRun:
         case, tokens = (how.temperature, 1), how.text.max_new_tokens

@@ -37,13 +37,13 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
 
     p_min: confidence below which a draft ends; 0: drafts have γ tokens.
     ms_per_token: milliseconds per token of a request, at the machine's median speed.
-    error_percent: standard error of ms_per_token in comparisons with other runs, in per cent.
+    error_percent: standard error of ms_per_token for comparisons with other runs, in per cent.
     rates: share of all drafts that accept each position; empty if not counted.
     expected_ms_per_token: forecast before the run, with its interval.
     measured: whether the run finished and drafted γ tokens per block; if not, `note` says why.
     began: start of the run in seconds since 1970.
-    turns: γ, number of the turn, seconds, target passes and decoded tokens of each turn.
-    most_gamma: the largest γ that the server accepts, if it rejected this one.
+    turns: by turn: γ, number of the turn, seconds, target passes and decoded tokens.
+    most_gamma: if the server rejected γ, the largest γ that is still tried; else None.
     """
 
     concurrency: int
@@ -108,17 +108,17 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     confidence: Level = CONFIDENCE
 
     def at(self, concurrency: int) -> tuple[TunedRun, ...]:
-        """Returns the runs at a concurrency that have no threshold (p_min = 0)."""
+        """Returns the runs at a concurrency without a confidence threshold (p_min = 0)."""
         return tuple(row for row in self.rows if row.concurrency == concurrency and row.p_min == 0)
 
     def repeated(self, row: TunedRun) -> TunedRun | None:
-        """Returns the earlier run of a γ, threshold and concurrency, if servers take turns."""
+        """Returns the earlier run with the row's γ, threshold and concurrency, if γ take turns."""
         every = (each for each in self.rows if each.measured and self.together)
         alike = (each for each in every if each.knobs == row.knobs)
         return next((each for each in alike if each.concurrency == row.concurrency), None)
 
     def adding(self, row: TunedRun) -> Tuned:
-        """Returns the tuning with one more run, or more turns of one, and times from all runs."""
+        """Returns the tuning with a new run, or new turns of a run; recomputes the runs' times."""
         earlier = self.repeated(row)
         rows = [each for each in self.rows if each.concurrency == row.concurrency]
         others = [each for each in self.rows if each.concurrency != row.concurrency]
@@ -131,7 +131,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, rows=(*others, *timed))
 
     def drift(self, concurrency: int) -> str:
-        """Returns a sentence if the baseline's time changed by more than DRIFT; "" if not."""
+        """Returns a sentence if the baseline's time rose or fell by more than DRIFT; "" if not."""
         plain = [row for row in self.at(concurrency) if row.gamma == 0 and row.turns]
         first, last = (float(np.median(np.exp(plain[at].step_logs))) for at in (0, -1))
         share = last / first - 1
@@ -143,7 +143,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def runs(self) -> tuple[Run, ...]:
-        """Returns the valid runs in the form from which costs are estimated."""
+        """Returns the measured runs without a threshold, from which costs are estimated."""
         return tuple(
             Run(
                 LoadPoint(self.context, row.concurrency),
@@ -198,7 +198,7 @@ def _in_turns(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
 
 
 def _one_by_one(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
-    """Returns runs made one after another; the baseline's drift is divided out of their times."""
+    """Returns runs made one after another; the drift of the baseline's time is divided out."""
     baselines = [row for row in rows if row.turns and row.gamma == 0]
     plain = sorted((row.began, float(np.median(row.step_logs))) for row in baselines)
     times, speeds = zip(*plain, strict=True) if plain else ((0.0,), (0.0,))
@@ -214,8 +214,8 @@ def _timed(row: TunedRun, step_seconds: float, logs: Array, drawn: bool) -> Tune
     """Returns a run with its times.
 
     step_seconds: median seconds of a target pass with its draft.
-    logs: logarithm of these seconds in each turn; only its spread is used.
-    drawn: whether texts were drawn at random, so that two γ decode different texts.
+    logs: logarithms of these seconds, or their deviations, by turn; only their spread is used.
+    drawn: whether texts were sampled, so that two γ decode different texts.
     """
     error = USUAL_ERROR
     if len(logs) >= 3:
