@@ -18,10 +18,10 @@ OURS = "embedded (Python)"
 
 
 class OwnAnalysis(Analysis, frozen=True, kw_only=True):
-    """The analysis of blockwise heads on the embedded target.
+    """The recorded analysis of blockwise heads on the embedded target.
 
     setup: models, date and other notes of the benchmark; "sizes" are each model's number of
-      weights, and its number of values in the cache per token.
+      weights, and its number of cached values per token.
     """
 
     setup: dict[str, Any]
@@ -48,8 +48,8 @@ def compute_grid(table: str) -> Numbers:
     """Returns a table's cells: the paper's rows, then our row, with intervals where known.
 
     Columns of Tables 4, 9 and 10 are drafting methods, and their cells block efficiencies. Table 3:
-    repeated tokens in per cent, and longest runs. Table 5: ties, wins and losses in per cent of the
-    blocks. Table 8: the weight of each rescorer with the largest block efficiency.
+    repeated tokens in per cent, and longest runs. Table 5: ties, wins and losses in % of blocks,
+    and how many of them repair or regress (`Wins`). Table 8: each rescorer's best weight.
 
     table: the paper's table, for example "blockwise-table4".
     """

@@ -34,10 +34,7 @@ def grid(data: Numbers, draft: str) -> NDArray[np.float64]:
 
 
 def change(data: Numbers, draft: str, p_min: float | None = None) -> float:
-    """Returns the best speed-up at threshold p_min / the best at threshold 0, minus 1.
-
-    p_min: threshold; None: the best of all thresholds.
-    """
+    """Returns the best speed-up at a threshold (None: any) / the best at threshold 0, minus 1."""
     factors = grid(data, draft)
     at = factors if p_min is None else factors[data["p_min"].index(p_min)]
     return float(at.max() / factors[0].max() - 1)

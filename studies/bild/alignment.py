@@ -35,9 +35,9 @@ KEPT_EVERY = 16  # texts of the large model between writings of their file
 class Align:
     """Settings of an alignment, which trains the small model on texts that the large model wrote.
 
-    loss: name of the training loss: hard, soft or tv.
+    loss, rate: name of the training loss (hard, soft or tv), and learning rate.
     held_out: number of prompts, at the end of the list, that measure the effect of training.
-    fallback, rollback: thresholds of BiLD on the held-out prompts.
+    fallback, rollback: thresholds with which BiLD runs on the held-out prompts.
     """
 
     output: Path
@@ -60,7 +60,7 @@ class Align:
 
 
 def unfinished_files(output: Path) -> tuple[Path, Path]:
-    """Returns an unfinished run's two files: the large model's texts, and a checkpoint."""
+    """Returns the paths of an unfinished run: the large model's texts, and a checkpoint."""
     name = output.name
     return output.with_name(f"{name}.texts.json"), output.with_name(f"{name}.checkpoint")
 
@@ -68,8 +68,8 @@ def unfinished_files(output: Path) -> tuple[Path, Path]:
 def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] | None:
     """Trains a small model on texts of the large one, and writes the small model to a folder.
 
-    Returns the settings, and BiLD's measures on held-out prompts before and after training; None in
-    every process except the first.
+    Returns the settings, and acceptance rate, fallbacks and rollbacks on held-out prompts, before
+    and after training. Every process except the first returns None.
     """
     Fallback(request.fallback)
     rollback = Rollback(request.rollback)
@@ -136,7 +136,7 @@ def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] |
 
 
 def _trainable(subject: Subject, name: str) -> CachedModel:
-    """Returns the model to train, without the wrapper that fits its logits to the vocabulary."""
+    """Returns the small model, without the wrapper that fits its logits to the vocabulary."""
     small = draft_model(subject.drafter)
     small = small.model if isinstance(small, FittedModel) else small
     if not isinstance(small, CachedModel):

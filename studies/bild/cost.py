@@ -20,7 +20,7 @@ class BildCalls:
     """Numbers of model calls in Big Little Decoder: expected per large call, or counted in a text.
 
     tokens: number of emitted tokens.
-    small_calls: forward passes of the small model, including those after which it is not confident.
+    small_calls: forward passes of the small model, with those after which it was not confident.
     draft_lengths: shape (max_draft + 1,); entry k counts large calls after k drafted tokens.
     unread_lengths: entry k counts drafts of k tokens that end a text without a large call.
     """
@@ -32,7 +32,7 @@ class BildCalls:
 
     @property
     def large_calls(self) -> float:
-        """Number of passes of the large model; per token: the paper's fallback percentage."""
+        """Number of passes of the large model; the paper divides it by `tokens` ("fallback %")."""
         return float(self.draft_lengths.sum())
 
     @property
@@ -52,10 +52,11 @@ class BildCalls:
             (Σ_k draft_lengths[k]·(t_d(k) + t_p(k+1) + t_o) + Σ_k unread_lengths[k]·t_d(k) + r·t_q)
                 / (tokens·(t_p(1) + t_b))
 
-        where r counts the small model's unconfident calls, which draft nothing. The inverse is the
-        speed-up of Kim et al. 2023, Figure 8.
+        Times: t_d(k) to draft k tokens, t_p(n) of a large pass over n tokens, t_q of a small pass,
+        t_o and t_b of the overhead with and without a draft. r is the number of small passes that
+        drafted nothing. The inverse is the speed-up of Kim et al. 2023, Figure 8.
 
-        cost: times of a draft step (a pass of the small model) and of target passes (large model).
+        cost: gives these times; the small model is the draft, the large model the target.
         """
         read, unread = (np.arange(len(of)) for of in (self.draft_lengths, self.unread_lengths))
         seconds = (
@@ -70,7 +71,7 @@ class BildCalls:
 
             (small_calls·ĉ + read_tokens + large_calls) / tokens        (section 7.5.1)
 
-        c_hat: ĉ, the small model's operations per token over the large model's.
+        c_hat: ĉ, the small model's operations per token, divided by the large model's.
         """
         large = self.read_tokens + self.large_calls
         return (self.small_calls * c_hat + large) / self.tokens
@@ -80,7 +81,7 @@ class BildCalls:
 
             (small_calls·m + large_calls) / tokens        (section 7.5.1)
 
-        bytes_ratio: m, bytes that one call of the small model reads over one of the large model.
+        bytes_ratio: m, bytes that a call of the small model reads / bytes of a large model's call.
         """
         return (self.small_calls * bytes_ratio + self.large_calls) / self.tokens
 
@@ -91,9 +92,9 @@ def expected_calls(fallback: float, *, rollback: float, max_draft: int) -> BildC
         tokens      = (1 - s^(K+1)) / (1 - s),   s = (1 - fallback)·(1 - rollback)
         small_calls = (1 - (1 - fallback)^K) / fallback
 
-    K is max_draft, and positions are independent. A drafted token survives if neither model
+    K is max_draft, and positions are independent. A drafted token is emitted if neither model
     objects, so the first line is Eq. 1 of Leviathan et al. 2023 with α = s. The second line counts
-    a pass per drafted token and, after fewer than K tokens, one for the unconfident token.
+    one pass for each drafted token, and one for an unconfident token that ends a draft before K.
 
     fallback: probability that the small model is not confident at a position.
     rollback: probability that the large model rejects a drafted token.

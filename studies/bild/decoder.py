@@ -141,7 +141,7 @@ class Rollback:
 
 
 def _soft(law: Laws, vocabulary: int = 0) -> Tensor:
-    """Returns a law's probabilities; for an argmax, its distribution at temperature 1 if known."""
+    """Returns the probabilities of a distribution; if greedy, those at temperature 1 if known."""
     hidden = law.at_temperature_one() if isinstance(law, OneHot) else None
     return (law if hidden is None else hidden).dense(vocabulary)
 
@@ -152,7 +152,7 @@ class BildBlock(Block):
 
     computed: number of distributions that the small model computed: one per drafted token, and one
       more if it was not confident of the next token.
-    read: whether the large model ran; it does not read a draft that ends the text.
+    read: whether the large model read the draft; it does not run after a draft that ends the text.
     """
 
     computed: int
@@ -177,7 +177,7 @@ def unread_ending(
 ) -> tuple[int, ...]:
     """Returns a draft's ids if they end the text, so that no large call is needed; else ().
 
-    drafter_name: for messages.
+    drafter_name: name that an error message states.
     emitted: number of ids that the text has after its prompt.
     """
     drafted: list[int] = draft.tokens.tolist()
@@ -192,7 +192,7 @@ def unread_ending(
 def _blocks(
     subject: Subject, text: list[int], policy: Policy, generator: torch.Generator
 ) -> Iterator[BildBlock]:
-    """Yields the blocks that continue a text as they are decoded; both models have read it."""
+    """Yields the blocks that continue a text, one by one; both models have read the text."""
     large, drafter, stopping = subject.target, subject.drafter, subject.stopping
     prefix = len(text)
     text = list(text)
@@ -237,9 +237,9 @@ def _blocks(
 def bild_session(
     subject: Subject, prompt: Sequence[int], policy: Policy, generator: torch.Generator
 ) -> Session:
-    """Returns a session of BiLD on a prompt, which `finished` decodes.
+    """Reads a prompt and returns the session in which BiLD continues it, block by block.
 
-    policy: decides on fallbacks. The subject's rule decides on rollbacks.
+    policy: ends drafts (fallback); the subject's rule rejects drafted tokens (rollback).
     """
     text, seconds = start(subject.target, subject.drafter, prompt, subject.stopping)
     return Session(text, seconds, _blocks(subject, text, policy, generator))

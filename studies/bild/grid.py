@@ -21,7 +21,7 @@ from studies.bild.swept import BILD, SMALL, WINDOW
 class Grid:
     """Settings of a sweep: it runs BiLD at all pairs of thresholds, and speculative decoding.
 
-    fallback, rollback: thresholds, at least one of each; a rollback may be infinite.
+    fallback, rollback: thresholds, at least one of each; an infinite rollback never rejects.
     windows: lengths of fixed windows without a fallback (the ablation of Figure 5).
     certainty, distance: names of the measures to which the thresholds apply.
     gammas: draft lengths of speculative decoding.
@@ -52,7 +52,7 @@ class Grid:
         return PAPERS_MOST if self.max_gamma is None else self.max_gamma
 
     def arms(self, end_ids: frozenset[int], max_new_tokens: int) -> list["Arm"]:
-        """Returns every decoder except the large model without a draft."""
+        """Returns every decoder of the sweep except the large model without a draft."""
 
         def bild(decoder: str, fallback: float, longest: int, rollback: float) -> Arm:
             policy = Fallback(fallback, longest, self.certainty, end_ids)
@@ -82,7 +82,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One decoder of a sweep: its name, its policy of draft lengths, and its acceptance rule."""
+    """One decoder of a sweep: its name, the policy that ends drafts, and its acceptance rule."""
 
     decoder: str
     policy: Fallback | Fixed

@@ -44,7 +44,7 @@ def held_out(
     """Returns a pair's acceptance rate, fallbacks and rollbacks on held-out prompts (`HeldOut`).
 
     lessons: prompts that were not used in training, each with the large model's text.
-    rollback, fallback: BiLD's acceptance rule, and its threshold of certainty.
+    rollback, fallback: BiLD's acceptance rule, and the certainty below which a draft ends.
     """
     progress.expect(len(lessons))
     sampling, options = subject.sampling, ScoreOptions([subject.sampling], (), 1)
@@ -72,12 +72,13 @@ def _value(share: NDArray[np.float64]) -> float:
 
 
 def changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float) -> dict[str, Any]:
-    """Returns the measures before and after training, each with an interval.
+    """Returns how training changed the measures of `HeldOut`, each with an interval.
 
-    Compares them at the same threshold, and at the threshold with as many large calls as before.
+    They are compared at one fallback threshold, and also at the threshold at which the trained pair
+    makes as many large calls per token as the untrained pair made.
 
     before: measures before training, at the threshold `fallback`.
-    judge: returns the measures after training at a threshold.
+    judge: returns the measures after training at the threshold that it is given.
     """
     after = judge(fallback)
     equal_fallback, equal = _with_as_many_calls(_value(before["fallbacks"]), judge)
@@ -91,7 +92,7 @@ def changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float)
 def _with_as_many_calls(
     fallbacks: float, judge: Callable[[float], HeldOut]
 ) -> tuple[float, HeldOut]:
-    """Returns the threshold with the nearest share of large calls, and the measures there."""
+    """Returns the threshold whose large calls per token are nearest `fallbacks`, with measures."""
     threshold, tried = 0.5, []  # bisects [0, 1]: a higher threshold means more large calls
     for halving in range(HALVINGS):
         given = judge(threshold)

@@ -22,11 +22,11 @@ NEVER = sys.maxsize
 class BildTrace:
     """The quantities that decide on BiLD's fallbacks and rollbacks, at each token of a text.
 
-    certainty: certainty of the small model at each token of the draft that begins there, shape
-      (tokens, most); NaN after the draft's end.
-    ends: number of tokens after which the draft ends the text, or NEVER, shape (tokens,).
+    certainty: row i has the small model's certainty of each token of a draft that begins at token
+      i of the text, shape (tokens, most); NaN after the draft's end.
+    ends: number of tokens after which this draft ends the text, or NEVER, shape (tokens,).
     distance: distance between both models' distributions, shape (tokens,).
-    same: whether the small model writes the text's own token, shape (tokens,).
+    same: whether the small model's likeliest token is the text's token, shape (tokens,).
     """
 
     certainty: NDArray[np.float64]
@@ -83,8 +83,8 @@ def spliced(large: BildTrace, small: BildTrace, policy: Fallback, rule: Rollback
     """Returns the estimated trace along the text that BiLD writes at these thresholds.
 
     BiLD follows the large model's text until it accepts a token of the small model that the large
-    one would not have written. The text after that is easier for the small model, so from there on
-    the trace of the small model's own text is used, at equal positions.
+    one would not have written. Later tokens are easier for the small model. So all positions after
+    that token are taken from the trace of the small model's own text.
     """
     certain = large.certainty[:, 0] >= policy.threshold
     kept = ~large.same & certain & (large.distance <= rule.threshold)
@@ -98,8 +98,8 @@ def spliced(large: BildTrace, small: BildTrace, policy: Fallback, rule: Rollback
 def count_calls(trace: BildTrace, policy: Fallback, rule: Rollback) -> BildCalls:
     """Returns the calls with which BiLD would decode a text (Kim et al. 2023, Algorithm 1).
 
-    A draft continues after a token that will be rolled back, and no large call reads a draft that
-    ends the text.
+    The small model does not know which token will be rolled back, so it drafts on after it. No
+    large call reads a draft that ends the text.
     """
     tokens, most = len(trace.certainty), policy.most
     certain = trace.certainty[:, :most] >= policy.threshold
@@ -133,7 +133,7 @@ def predict(
     """Returns the numbers of calls that BiLD should make at these thresholds, over all texts.
 
     large_traces, small_traces: traces along each model's own texts, after the same prompts.
-    policy, rule: give the thresholds of fallback and rollback.
+    policy, rule: have the thresholds of fallback and rollback.
     """
     counted = []
     for large, small in zip(large_traces, small_traces, strict=True):

@@ -24,7 +24,7 @@ from studies.bild.swept import Sweep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidateBild(TimedPair):
-    """A request for sweeps: BiLD's quality and latency by threshold, and other decoders'."""
+    """A request for sweeps, which measure quality and latency of BiLD and of other decoders."""
 
     grid: Grid = field(default_factory=Grid)
     temperatures: tuple[float, ...] = (0.0,)
@@ -78,7 +78,7 @@ def warn_of_size(loaded: LoadedPair, subject: Subject) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateBild(GenerateAlone):
-    """A request for one text by BiLD: the small model writes while it is confident.
+    """A request to generate one text by BiLD: the small model writes while it is confident.
 
     draft_temperature: temperature of the small model; None: the large model's.
     max_gamma: most tokens that the small model writes in a row; None: the paper's 10.

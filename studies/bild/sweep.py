@@ -108,7 +108,7 @@ def _predictions(
     texts: Timed,
     arms: Mapping[str, Arm],
 ) -> dict[str, BildCalls]:
-    """Returns BiLD's predicted calls by name of the decoder; {} if decoding is not greedy."""
+    """Returns the predicted calls of each BiLD decoder, by name; {} if decoding is not greedy."""
     if not subject.sampling.greedy:
         return {}
     bild = {
@@ -134,7 +134,7 @@ def _predictions(
 
 
 def _row(subject: Subject, texts: Timed, name: str, arm: Arm | None) -> BildRow:
-    """Returns a decoder's row of measurements; arm None: the large model without a draft."""
+    """Returns a decoder's measurements; arm None: it is the large model without a draft."""
     own = texts[name]
     tokens = np.array([len(text.tokens) for text in own])
     total = int(tokens.sum())
@@ -160,7 +160,7 @@ def _row(subject: Subject, texts: Timed, name: str, arm: Arm | None) -> BildRow:
 
 
 def _predicted(calls: BildCalls, cost: Cost, tokens: int) -> dict[str, float]:
-    """Returns the predicted fields of a `BildRow`: BiLD's speed, and its calls for the tokens."""
+    """Returns the predicted fields of a `BildRow`: speed, and calls for `tokens` emitted tokens."""
     latency, per_token = calls.latency(cost), tokens / calls.tokens
     return {
         "predicted": 1 / latency,

@@ -21,7 +21,7 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
     fallback, rollback: thresholds of BiLD: the certainty below which the small model stops
       drafting, and the distance above which the large model rejects a token (None: infinite).
     most: largest number of tokens drafted in a row; γ of strict and lenient decoders.
-    predicted: speed-up of BiLD at temperature 0, from each model's own texts and measured costs.
+    predicted: speed-up at temperature 0, from each model's own texts and measured costs; BiLD only.
     predicted_seconds: predicted seconds per token.
     predicted_large_calls, predicted_small_calls: predicted calls for the emitted tokens.
     large_calls, small_calls: forward passes per model, without those that read the prompts.
@@ -89,7 +89,7 @@ class Sweep:
 
     rows: one row per decoder; the first is the large model's.
     metric: the metric that orders rows by quality.
-    c: time of a draft step over a target step.
+    c: time of a draft step, divided by the time of a target step.
     noise_percent: difference between two measurements of the large model, in per cent.
     precision_percent: largest error that the clock causes in a speed-up, in %; None if unknown.
     repeats: smallest number of times that a run was timed.
@@ -119,7 +119,7 @@ class Sweep:
     def fastest(self, decoder: str, *, loss: float) -> BildRow | None:
         """Returns a decoder's fastest row that loses at most `loss` points of quality, or None.
 
-        The loss is relative to the large model. Rows with doubtful times are left out.
+        The loss is relative to the large model. Rows with impossible values are ignored.
         """
         least = self.score(self.large) - loss
         able = [row for row in self.of(decoder) if self.score(row) >= least and not row.doubts]
@@ -136,14 +136,14 @@ class Sweep:
         return sorted(kept, key=lambda row: row.latency)
 
     def mean_error(self, name: str, *decoders: str) -> float | None:
-        """Returns the mean absolute error over some decoders' rows; None without predictions.
+        """Returns the mean absolute error of the decoders' predictions; None if there are none.
 
-        name: property of the rows, for example "error_percent".
+        name: property of a row that holds its error, for example "error_percent".
         """
         return mean_abs(getattr(row, name) for row in self.rows if row.decoder in decoders)
 
     def summary(self) -> dict[str, Any]:
-        """Returns the summary for JSON: mean errors, and the fastest row at each loss."""
+        """Returns the summary for JSON: mean errors, and fastest rows at no loss and one point."""
         errors = {
             f"{prefix}mean_abs_{error}": self.mean_error(error, *decoders)
             for error in ("error_percent", "time_error_percent")
@@ -169,7 +169,7 @@ class Sweep:
 
 
 def fewest_repeats(sweeps: Sequence[Sweep]) -> int:
-    """Returns the smallest number of times that a run of any sweep was timed."""
+    """Returns the smallest number of times that any run in these sweeps was timed."""
     return min(sweep.repeats for sweep in sweeps)
 
 

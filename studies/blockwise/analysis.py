@@ -54,7 +54,7 @@ class AnalyseHeads:
 
     ngrams: files of n-grams that rescore the heads' drafts; empty: the embedded n-gram, if the
       target is embedded.
-    neural: a small model that rescores; None: the embedded draft, if the target is embedded.
+    neural: small model that rescores drafts; None: the embedded draft, if the target is embedded.
     tuning_share: share of the prompts on which the rescorers' weights are chosen, in (0, 1).
     """
 
@@ -102,7 +102,7 @@ def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysi
 def _rescorers(
     request: AnalyseHeads, loaded: LoadedPair
 ) -> tuple[dict[str, Automaton], Model | None]:
-    """Returns the n-gram rescorers by name, and the neural rescorer or None."""
+    """Returns the n-gram rescorers by name, and the neural rescorer (None if there is none)."""
     embedded = request.models.target in (None, EMBEDDED)
     context = LoadContext(loaded.target, loaded.tokenizer, request.models)
     target, tokenizer = loaded.target, loaded.tokenizer
@@ -136,7 +136,7 @@ def analyse(
 ) -> Analysis:
     """Returns all analyses of Kim et al. 2024, with jackknife intervals over texts.
 
-    tuning: texts on which the rescorers' weights are chosen; texts: those that are analysed.
+    tuning, texts: texts on which the rescorers' weights are chosen, and texts to analyse.
     ngrams: n-gram rescorers by name, for example "4-gram".
     neural: a small model that rescores, or None.
     k: number of tokens per head in a lattice, at least 1.
@@ -156,7 +156,7 @@ def analyse(
     base_calls, tokens = calls_of(base_lengths), np.array([len(text.tokens) for text in texts])
 
     def way(name: str, lengths: Sequence[Counts], **more: Any) -> Way:
-        """Returns a method's block efficiency, and the change in % over the heads' own drafts."""
+        """Returns a method's block efficiency, and its change in % from the heads' own drafts."""
         calls = calls_of(lengths).tolist()
         low, high = ratio_interval(tokens.tolist(), calls)
         change = ratio_interval(base_calls.tolist(), calls)

@@ -33,9 +33,9 @@ the others are numbered in this order."""
 
 @dataclass(frozen=True, slots=True)
 class Lattice:
-    """A "sausage": k arcs from each position of a block to the next (Kim et al. 2024, 6.3).
+    """A "sausage": k arcs, one per token, between a block's positions (Kim et al. 2024, 6.3).
 
-    tokens: ids by head, the likeliest first, shape (steps, k), int64.
+    tokens: each head's k likeliest ids, the likeliest first, shape (steps, k), int64.
     scores: natural logarithms of the heads' probabilities, shape (steps, k), float64.
     """
 
@@ -44,7 +44,7 @@ class Lattice:
 
     @property
     def steps(self) -> int:
-        """Number of positions in the block: the heads after the model's own."""
+        """Number of positions in the block: h - 1, because the model's own head has no arcs."""
         return len(self.tokens)
 
     @property
@@ -54,7 +54,7 @@ class Lattice:
 
 
 def require_arcs(k: int, vocabulary: int) -> None:
-    """Raises ValueError unless k, a number of tokens, lies in [1, vocabulary]."""
+    """Raises ValueError unless k, the number of tokens per head, is in [1, vocabulary]."""
     if not 1 <= k <= vocabulary:
         raise ValueError(f"k must lie in [1, {vocabulary}], the tokens of the vocabulary, got {k}")
 
@@ -77,11 +77,11 @@ def lattice_of(log_probabilities: NDArray[np.floating], k: int) -> Lattice:
 
 @dataclass(frozen=True, slots=True)
 class Arcs:
-    """An n-gram model's scores of the words of one step after each state, and the next states.
+    """An n-gram model's scores of one step's words, after each state (history) of the `Automaton`.
 
-    log_probability: natural logarithm, for word w after state s, shape (states, words), float64.
-    target: number of the next state among the states `after`, shape (states, words).
-    after: the states of the next step.
+    log_probability: ln P(word | state), shape (states, words), float64.
+    target: number of the state that follows the state and word, shape (states, words).
+    after: the states that follow, as `target` numbers them.
     """
 
     log_probability: NDArray[np.float64]
@@ -94,12 +94,12 @@ class Automaton:
 
     The state after a history is its longest suffix that the model lists. Earlier words change
     neither the score of the next word nor the next state (Katz back-off), so histories with the
-    same suffix are one state. Scores come from the ARPA file. Tokens that it lacks have equal
-    shares of `<unk>`'s probability.
+    same suffix are one state. Scores come from the ARPA file; tokens that are not in the file
+    share the probability of `<unk>` equally.
     """
 
     def __init__(self, rows: Rows) -> None:
-        """Prepares a model's tables, which take 8 bytes for each n-gram of order 2 or more."""
+        """Prepares search tables, which take 8 bytes for each n-gram of order 2 or more."""
         self.model: BackoffModel = rows.model
         model = self.model
         self._rows = rows
@@ -138,7 +138,7 @@ class Automaton:
         return tuple(states)
 
     def _nodes(self, words: Sequence[int]) -> list[int]:
-        """Returns [index of an n-gram in its order's list]; [] if the model does not list it."""
+        """Returns a list of one index, the n-gram's place in its order; [] if it is not listed."""
         node, *numbers = [
             int(self._number[word] if word >= 0 else self.model.number[word]) for word in words
         ]
@@ -150,7 +150,7 @@ class Automaton:
         return [node]
 
     def read(self, states: States, tokens: Index) -> Arcs:
-        """Returns the scores of a step's words (ids) after each state, and the next states."""
+        """Returns the scores of one step's tokens (ids) after each state, and the next states."""
         words, rows = len(tokens), 1 + sum(len(nodes) for nodes, _ in states)
         number, breaks = self._number[tokens], self._breaks[tokens]
         log_probability = np.empty((rows, words))
@@ -186,7 +186,7 @@ class Automaton:
 def read_lattice(lattice: Lattice, automaton: Automaton | None, text: Sequence[int]) -> list[Arcs]:
     """Returns an n-gram model's scores of each step of a lattice after a text; 0 without a model.
 
-    In the first step's scores, the text is the last state.
+    The first step has scores after each listed suffix of the text; its last state is the longest.
     """
     if automaton is None:
         one = np.zeros((1, lattice.k))
@@ -203,8 +203,8 @@ def best_paths(
 ) -> tuple[Index, NDArray[np.float64]]:
     """Returns the tokens of the `count` best paths, (paths, steps), and their scores in nats.
 
-    All paths if there are fewer. The best comes first; paths with equal scores are in the order of
-    their arcs, likeliest arcs first.
+    A lattice with fewer paths gives all of them. The best comes first; paths with equal scores are
+    in the order of their arcs, likeliest arcs first.
 
     arcs: the n-gram model's scores of the lattice (`read_lattice`).
     weight: factor of the n-gram's log-probabilities, at least 0.

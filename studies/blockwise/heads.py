@@ -29,15 +29,16 @@ from reference.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, sc
 
 
 class Heads(nn.Module):
-    """The h - 1 heads after the model's own; each computes an input of the output embedding.
+    """The h - 1 heads after the model's own; head j predicts the token j places ahead.
 
         f_j(s) = s + down_j relu(up_j s + a_j) + b_j,     j = 2..h
 
-    down and b are initialised with 0, so untrained heads repeat the first one.
+    s is the model's last hidden state; the output embedding of f_j(s) gives head j's logits.
+    down and b are initialised with 0, so untrained heads repeat the model's own head.
     """
 
     def __init__(self, *, heads: int, width: int, hidden: int) -> None:
-        """Makes untrained heads; heads: h, including the model's own, at least 2."""
+        """Makes untrained heads; heads: their number h, including the model's own, at least 2."""
         super().__init__()
         if heads < 2:
             raise ValueError(f"heads must be at least 2, the model's own included, got {heads}")
@@ -59,10 +60,10 @@ class Heads(nn.Module):
         return {"heads": self.count, "width": self.up.shape[1], "hidden": self.up.shape[2]}
 
     def forward(self, states: Tensor, first: int | None = None) -> Tensor:
-        """Returns the output embedding's input for each further head, (heads, positions, width).
+        """Returns f_j(s) for heads j = 2, 3, … at each position, shape (heads, positions, width).
 
-        states: shape (positions, width).
-        first: number of further heads to compute, from head 2; None: all.
+        states: the model's last hidden states, shape (positions, width).
+        first: number of heads to compute; None: all h - 1.
         """
         up, down = self.up[:first], self.down[:first]
         inner = torch.baddbmm(self.up_bias[:first], states.expand(len(up), -1, -1), up)
@@ -85,7 +86,7 @@ class HeadsFile(msgspec.Struct, tag_field="format", tag=FORMAT):
 
 
 def model_fingerprint(module: Any) -> str:
-    """Returns a hash that identifies a model's weights, equal in every precision.
+    """Returns a hash that identifies a model's weights and is equal in every precision.
 
     It hashes the signs of 64 rows of the output embedding, which rounding does not change.
     """
@@ -149,7 +150,7 @@ def load_heads(folder: Path, module: Any, *, name: str) -> Heads:
 
 
 class HeadsDrafter:
-    """Drafts position i of a block from the distribution of head i + 2.
+    """Drafts position i of a block (from 0) from the distribution of head i + 2.
 
     The verifier takes this distribution as q, so sampling is lossless at every temperature (which
     Kim et al. 2024, appendix B.1, leave open).
@@ -197,9 +198,10 @@ class HeadsDrafter:
         return draft_from(self.sampling.laws(logits, text), len(logits), policy, generator)
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns, for each sampling, the scores of all blocks that overlap a stretch of text.
+        """Returns the acceptance scores of a stretch's tokens, for each of `options.samplings`.
 
-        The target's cache must hold the text up to the stretch's last token.
+        Each token is scored in every block that could contain it. The target's cache must hold the
+        text up to the stretch's last token.
         """
         first, positions = len(stretch.text), len(stretch.tokens)
         whole = [*stretch.text, *stretch.tokens]

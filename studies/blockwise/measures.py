@@ -24,7 +24,7 @@ def accepted(drafts: Drafts, ahead: NDArray[np.int64]) -> Counts:
 
 
 def oracle(arcs: NDArray[np.int64], ahead: NDArray[np.int64], k: int) -> Counts:
-    """Returns the accepted length of each block if its best path were known (Kim et al. 2024, 6.3).
+    """Returns the accepted length of each lattice's best path for the text (Kim et al. 2024, 6.3).
 
     arcs: lattices' tokens, shape (blocks, steps, arcs), likeliest first; a path uses the first k.
     ahead: the text's tokens after each block's start, shape (blocks, steps).
@@ -46,7 +46,7 @@ def target_calls(accepted_lengths: Counts) -> int:
 
 
 def calls_of(lengths: Sequence[Counts]) -> Counts:
-    """Returns the target calls of each text, shape (texts,); lengths: see `target_calls`."""
+    """Returns the number of target calls (`target_calls`) that decode each text, shape (texts,)."""
     return np.array([target_calls(of_text) for of_text in lengths])
 
 
@@ -55,11 +55,11 @@ def tuned(
     drafts_of: Callable[[BlockText, Sequence[float]], Sequence[Drafts]],
     weights: Sequence[float],
 ) -> TunedWeight:
-    """Returns the block efficiency of each weight on some texts, and the best weight.
+    """Returns the block efficiency at each weight of a rescorer, and the best weight.
 
-    Block efficiency: tokens per target call. In a tie the smallest weight is best.
+    Block efficiency is tokens per target call, over all texts. On a tie the smallest weight wins.
 
-    drafts_of: returns a text's drafts at each weight.
+    drafts_of: returns a text's rescored drafts at each weight.
     """
     tokens = sum(len(text.tokens) for text in texts)
     lengths = [
@@ -76,7 +76,7 @@ def tuned(
 def repeats(drafts: Drafts, own: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Returns whether each drafted token equals the previous token, shape (blocks, steps).
 
-    own: the first head's token, which precedes each draft, shape (blocks,).
+    own: the token of the model's own head, which precedes each draft, shape (blocks,).
     """
     whole = np.column_stack([own, drafts])
     return np.asarray(whole[:, 1:] == whole[:, :-1])
@@ -88,7 +88,7 @@ def _repeats(texts: Sequence[BlockText], drafts: Sequence[Drafts]) -> NDArray[np
 
 
 def longest_runs(repeated: NDArray[np.bool_]) -> Counts:
-    """Returns the length of the longest run of one token in each block, 1 to h."""
+    """Returns each block's largest number of equal tokens in a row, 1 to h, given its `repeats`."""
     longest = run = np.ones(len(repeated), np.int64)
     for again in repeated.T:
         run = np.where(again, run + 1, 1)
@@ -97,7 +97,7 @@ def longest_runs(repeated: NDArray[np.bool_]) -> Counts:
 
 
 def h_max(entropy: NDArray[np.float64]) -> int:
-    """Returns the last head before the heads' mean entropy first falls (Kim et al. 2024, 6.2).
+    """Returns the last head before the mean entropy, by head, first falls (Kim et al. 2024, 6.2).
 
     entropy: entropy of each head's distribution at each position, shape (positions, h).
     """
@@ -107,9 +107,9 @@ def h_max(entropy: NDArray[np.float64]) -> int:
 
 
 def repetition(texts: Sequence[BlockText], drafts: Sequence[Drafts]) -> dict[str, float]:
-    """Returns Table 3: % of drafted tokens that repeat the previous one, and mean longest run.
+    """Returns the % of drafted tokens that repeat the previous token, and the mean longest run.
 
-    A block's longest run is the largest number of equal tokens in a row.
+    Kim et al. 2024, Table 3. A block's longest run is the largest number of equal tokens in a row.
     """
     repeated = _repeats(texts, drafts)
     return {
@@ -119,9 +119,9 @@ def repetition(texts: Sequence[BlockText], drafts: Sequence[Drafts]) -> dict[str
 
 
 def by_head(lengths: Sequence[Counts], heads: int) -> list[float]:
-    """Returns how often head j is right in blocks whose heads 2..j-1 are right, for j = 2..h.
+    """Returns the share of blocks in which head j is right, if heads 2..j-1 are, for j = 2..h.
 
-    lengths: accepted length of the block at each position, for each text.
+    lengths: for each text, the accepted length of the block at each position.
     """
     rates = []
     for head in range(heads - 1):
@@ -135,10 +135,10 @@ def by_head(lengths: Sequence[Counts], heads: int) -> list[float]:
 def wins(
     texts: Sequence[BlockText], base: Sequence[Drafts], drafts: Sequence[Drafts], *, gain: Counts
 ) -> Wins:
-    """Returns the columns of Table 5: numbers of blocks that gain or lose accepted tokens.
+    """Returns how many blocks gain or lose accepted tokens by rescoring (Kim et al. 2024, Table 5).
 
     base, drafts: each text's drafts by the heads, and the rescored drafts.
-    gain: accepted tokens that rescoring adds, for the blocks of all texts; negative if it loses.
+    gain: accepted tokens with rescoring minus without it, for the blocks of all texts.
     """
     before, after = (_repeats(texts, each).any(axis=1) for each in (base, drafts))
 
@@ -166,7 +166,11 @@ def entropies(texts: Sequence[BlockText]) -> tuple[HeadEntropy, ...]:
 
 
 def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> Interval:
-    """Returns Pearson's r and its interval on Fisher's scale; all None if x or y is constant."""
+    """Returns Pearson's r and its interval by Fisher's transformation.
+
+    All three numbers are None if there are fewer than 3 points, or if x or y is (or without one
+    point would be) constant.
+    """
     kept = [np.arange(len(x)) != left for left in range(len(x))]
     if len(x) < 3 or any(np.ptp(x[some]) == 0 or np.ptp(y[some]) == 0 for some in kept):
         return Interval(None, None, None)

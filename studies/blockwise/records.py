@@ -6,7 +6,7 @@ from simulator.numerics.intervals import FORMER_CONFIDENCE
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """A number with its interval; all three are None if they cannot be estimated."""
+    """A number with the ends of its interval; all three are None if it cannot be estimated."""
 
     value: float | None
     low: float | None
@@ -16,11 +16,12 @@ class Interval(msgspec.Struct, frozen=True):
 class Way(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Block efficiency of one drafting method: emitted tokens per target call, with its interval.
 
-    k: tokens per head in the lattice (oracles only).
-    p: drafts per target call (parallel methods only).
-    change_percent, change_low, change_high: change over the heads' own drafts, and its interval.
-    consecutive_percent: per cent of drafted tokens that repeat the previous one (one draft only).
-    max_run: mean length of a block's longest run of one token (one draft only).
+    k: tokens per head in the lattice; None unless the method is an oracle (best path known).
+    p: drafts per target call; None unless the method verifies several.
+    change_percent, change_low, change_high: change of the block efficiency in % from the drafts of
+      the heads without rescoring, and its interval.
+    consecutive_percent: % of drafted tokens that repeat the previous one; None: not computed.
+    max_run: mean over blocks of the largest number of equal tokens in a row; None: not computed.
     """
 
     k: int | None = None
@@ -44,17 +45,17 @@ class Weighted(msgspec.Struct, frozen=True):
 
 
 class TunedWeight(msgspec.Struct, frozen=True):
-    """Block efficiency at each weight of a rescorer that was tried, and the best weight."""
+    """Block efficiency at each weight that was tried for a rescorer, and the best weight."""
 
     best_weight: float
     rows: tuple[Weighted, ...]
 
 
 class Wins(msgspec.Struct, frozen=True):
-    """Numbers of blocks in which rescoring keeps, gains or loses accepted tokens.
+    """Numbers of blocks in which rescoring keeps (ties), gains (wins) or loses accepted tokens.
 
-    repair: per cent of the won (or lost) blocks whose draft repeated a token only before rescoring.
-    regress: per cent whose draft repeats a token only after it. None if there are no such blocks.
+    repair: per cent of the won (or lost) blocks whose draft repeats a token only before rescoring.
+    regress: per cent whose draft repeats one only after it. Without such blocks, both are None.
     """
 
     ties: int
@@ -85,10 +86,11 @@ class Analysis(msgspec.Struct, frozen=True):
     k: tokens per head in the lattices.
     variants, parallel: drafting methods with one draft, and with several drafts per target call.
     tuning: block efficiency by weight, for each rescorer.
-    oracle, by_heads: the best path among k arcs, and drafts of the first heads only.
-    acceptance_by_head: how often head j = 2..h is right if heads 2..j-1 are right.
+    oracle: block efficiency if the best path of each lattice were known, by k.
+    by_heads: block efficiency if only the first heads draft, by number of heads.
+    acceptance_by_head: for j = 2..h, share of the blocks whose head j is right, if 2..j-1 are.
     wins: blocks that gain or lose accepted tokens, by name of the rescorer.
-    h_max: last head before the mean entropy first falls.
+    h_max: last head before the mean entropy, by head, first falls.
     confidence: level of the intervals, in (0, 1).
     """
 

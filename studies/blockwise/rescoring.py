@@ -36,7 +36,7 @@ class LocalRescoring:
     """
 
     def __init__(self, model: Model, vocabulary: int, *, weight: float) -> None:
-        """Stores the small model, with logits for `vocabulary` ids; weight: alpha, at least 0."""
+        """Stores the small model, fitted to `vocabulary` ids; weight: alpha, at least 0."""
         require_search(weight)
         self.model = fitted(model, vocabulary)
         self.weight = weight
@@ -46,7 +46,7 @@ class LocalRescoring:
 
     @torch.inference_mode()
     def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
-        """Returns one draft; beyond the small model's context length the heads choose."""
+        """Returns one draft, (1, limit); past the small model's context length the heads choose."""
         chosen = lattice.tokens[:limit, 0].copy()
         positions = self.model.max_length
         room = len(chosen) if positions is None else positions - len(text) + 1
@@ -65,7 +65,7 @@ class GlobalRescoring:
     """Drafts the p paths with the best scores by heads and n-gram model (Kim et al. 2024, 7.2)."""
 
     def __init__(self, automaton: Automaton | None, *, weight: float, count: int) -> None:
-        """Stores the arguments; count: p, number of drafts for one target call."""
+        """automaton None: scores are the heads' only; count: p, drafts for one target call."""
         require_search(weight, count=count)
         self.automaton = automaton
         self.weight = weight
@@ -75,7 +75,7 @@ class GlobalRescoring:
         pass
 
     def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
-        """Returns the first `limit` tokens of the p best paths, or of all paths if fewer."""
+        """Returns the first `limit` tokens of the p best paths, or of all if there are fewer."""
         arcs = read_lattice(lattice, self.automaton, text)
         tokens, _ = best_paths(lattice, arcs, count=self.count, weight=self.weight)
         return tokens[:, :limit]
@@ -87,7 +87,7 @@ draft begins with the shorter one, so that one replay of a text serves every gam
 
 
 class LatticeDrafter:
-    """Drafts with blockwise heads; a rescorer chooses the drafts from their lattice of tokens."""
+    """Drafts with blockwise heads; a rescorer chooses drafts from the lattice of their tokens."""
 
     sampling = None
 
@@ -110,7 +110,7 @@ class LatticeDrafter:
         self._going = []
 
     def _drafts(self, text: Sequence[int], limit: int) -> list[list[int]]:
-        """Returns the drafts after a text, best first; [] if the target has no state for them."""
+        """Returns the drafts after a text, best first; [] if the heads have no state to read."""
         logits = self.heads.logits(text, self.heads.heads.count - 1) if limit > 0 else None
         if logits is None:
             return []
@@ -122,7 +122,7 @@ class LatticeDrafter:
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
-        """Returns one draft, or several merged into a tree; policies never shorten a tree."""
+        """Returns one draft, which the policy may shorten, or several, merged into a whole tree."""
         drafts = self._drafts(text, limit)
         device = self.heads.target.device
         if len(drafts) > 1:
@@ -131,9 +131,10 @@ class LatticeDrafter:
         return draft_from(OneHot(tokens), len(tokens), policy, generator)
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns each token's scores: ratio 1 if a draft equals the text up to this token, else 0.
+        """Returns the acceptance scores of a stretch's tokens, equal for every sampling.
 
-        The target's cache must hold the text up to the stretch's last token.
+        A token's ratio is 1 if a draft agrees with the text from its block's start up to the token,
+        else 0. The target's cache must hold the text up to the stretch's last token.
         """
         whole = [*stretch.text, *stretch.tokens]
         scores = nothing_drafted(len(stretch.tokens), options)

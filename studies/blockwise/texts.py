@@ -40,16 +40,16 @@ class BlockText:
 
     @property
     def steps(self) -> int:
-        """Drafted tokens of a block: one for each head except the model's own output head."""
+        """Number of drafted tokens in a block: one for each head except the model's own."""
         return int(self.arcs.shape[1])
 
     @property
     def own(self) -> NDArray[np.int64]:
-        """The token before each block, chosen by the model's own output head, shape (N,)."""
+        """The token before each block, chosen by the model's own head, shape (N,)."""
         return np.concatenate([[self.before[-1]], self.tokens[:-1]])
 
     def ahead(self) -> NDArray[np.int64]:
-        """Returns the tokens of the block that begins at each position, shape (N, h - 1).
+        """Returns the text's h - 1 tokens from each position on, shape (N, h - 1).
 
         Positions beyond the text are -1, which is not an id.
         """
@@ -70,7 +70,7 @@ def block_text(
     stopping: Stopping,
     k: int,
 ) -> BlockText | None:
-    """Returns the target's greedy text with its blocks' lattices; None if it has one token."""
+    """Returns the target's greedy text with its blocks' lattices; None if it is one token long."""
     own = plain_session(
         target, prompt, sampling=Sampling(0.0), stopping=stopping, generator=torch.Generator()
     ).finished()
@@ -122,7 +122,7 @@ def local_drafts(text: BlockText, weights: Sequence[float], *, model: Model) -> 
     """Returns the drafts of `LocalRescoring` for all blocks and each weight, shape (blocks, steps).
 
     All blocks branch off one text, so one pass per step reads all blocks as a tree. The model must
-    read trees, and its context length must cover text and block.
+    be able to read trees, and its context length must cover the text and a block.
     """
     blocks, found = np.arange(len(text.tokens)), []
     for weight in weights:

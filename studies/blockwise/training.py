@@ -97,9 +97,9 @@ def train_heads(request: TrainHeads, progress: Progress = SILENT) -> dict[str, A
 
 
 def windows_of(stream: Tensor, length: int, *, heads: int) -> Tensor:
-    """Returns a text cut into windows, shape (windows, length), without an incomplete last one.
+    """Returns a text cut into windows, shape (windows, length); an incomplete last one is dropped.
 
-    A shorter text is one window. Refuses a length or a text of at most `heads` tokens.
+    A text shorter than `length` is one window. Refuses lengths or texts of at most `heads` tokens.
     """
     if len(stream) <= heads:
         raise ValueError(
@@ -130,11 +130,11 @@ def states_and_logits(module: Any, ids: Tensor) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def kept_states(module: Any, windows: Tensor, folder: Path, *, texts: int = 8) -> Tensor:
-    """Returns a frozen model's states along windows, shape (windows, length, width), float16.
+    """Returns a frozen model's last hidden states, shape (windows, length, width), float16.
 
     windows: ids, shape (windows, length).
-    folder: where states are stored, SHARD windows in a file. The first run writes the files; files
-      with states of other windows are refused.
+    folder: folder of the files with the states, SHARD windows in each. The first run writes them,
+      later runs read them; files with states of other windows are refused.
     texts: number of windows in one pass.
     """
     folder.mkdir(parents=True, exist_ok=True)
