@@ -28,7 +28,7 @@ class Occurrences:
         self._places: dict[int, list[int]] = {}
 
     def update(self, text: Sequence[int]) -> None:
-        """Replaces the indexed text by an extension of it, or by its first tokens and a new one.
+        """Replaces the indexed text; `text` may extend it, or cut it off and add one token.
 
         Takes time in proportion to the number of added or removed tokens.
         """

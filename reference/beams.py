@@ -35,7 +35,7 @@ class BeamSettings:
 
     width: number of running beams (w), at least 1.
     max_new_tokens: most tokens of a beam, at least 1.
-    length_penalty: exponent of the length by which a finished beam's score is divided.
+    length_penalty: a finished beam's score is divided by its length to this power.
     """
 
     width: int
@@ -51,7 +51,7 @@ class BeamSettings:
 
     @property
     def candidates(self) -> int:
-        """Number of continuations that a step compares, so that at least w of them do not end."""
+        """Number of continuations that a step compares; at least `width` of them do not end."""
         return max(2, 1 + len(self.end_ids)) * self.width
 
 
@@ -59,7 +59,7 @@ class BeamSettings:
 class Beams:
     """The state of a beam search.
 
-    running: the w best unfinished beams, best first; initially only the empty beam.
+    running: the w (width) best unfinished beams, best first; initially only the empty beam.
     finished: at most w finished beams, best first.
     """
 
@@ -161,7 +161,7 @@ class BeamSearch:
 
     @property
     def covered(self) -> int:
-        """Number of drafted steps with all of the target's beams, top_w(M_p) in top_u(M_q)."""
+        """Number of drafted steps whose beams include the target's: top_w(M_p) in top_u(M_q)."""
         return sum(block.steps - 1 for block in self.blocks)
 
 

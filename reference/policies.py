@@ -91,7 +91,7 @@ class Confidence(Policy):
 
 
 class Product(Confidence):
-    """Drafts until the product of the block's drafted probabilities is below the threshold."""
+    """Drafts until the product of the block's token probabilities is below the threshold."""
 
     name: ClassVar[str] = "product"
     _product = 1.0

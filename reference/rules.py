@@ -140,13 +140,13 @@ class BlockVerification:
     token after it has the distribution max(0, s_i p_{i+1} - q_{i+1}), normalised; after the whole
     draft it has p_{gamma+1}.
 
-    The rule is lossless. That at least i tokens are accepted with probability s_i is proved by
-    induction from the draft's end, where it is the definition. At i let A = sum over x of
+    The rule is lossless. Proof that at least i tokens are accepted with probability s_i, by
+    induction from the draft's end, where it is the definition: at i, let A = sum over x of
     min(s_i p_{i+1}(x), q_{i+1}(x)), the probability that more than i are accepted. Then R_i =
     s_i - A, so exactly i are accepted with probability (1 - A) h_i = s_i - A. This holds for every
     draft, so a policy's decision to stop may depend on the tokens. As s_i is at least the product
-    of min(1, p/q), at least as many tokens are accepted as by the strict rule; the rules accept
-    alike if one token is certain under q, or under p.
+    of min(1, p/q), at least as many tokens are accepted as by the strict rule; both rules accept
+    equally many if q, or p, is one-hot.
     """
 
     name: ClassVar[str] = "block"

@@ -57,8 +57,8 @@ class Scores:
       float64.
     rank: rank of x among the drafter's choices, from 0, int64, shape of `ratio`; None if the
       drafter has one choice only.
-    confidence: the three measures of `confidence`, shape of `ratio` with a last axis of 3; None if
-      the drafter has no distribution.
+    confidence: the three measures of the function `confidence`, shape of `ratio` with a last axis
+      of 3; None if the drafter has no distribution.
     """
 
     beta: Tensor

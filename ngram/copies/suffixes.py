@@ -161,7 +161,7 @@ def _drafts(
 
 
 def _nodes(texts: Texts, depth: int, *, shared: bool = False) -> Nodes:
-    """Returns the contexts that occur at least twice in one text (if shared: in all texts)."""
+    """Returns the contexts that repeat in one text or, if `shared`, in all texts together."""
     parts: list[tuple[Integers, Integers]] = []
     at, total = [], 0
     for alike in contexts(texts, depth, shared=shared):

@@ -85,7 +85,7 @@ def agreeing(texts: Texts, sources: Integers, places: Integers, room: Integers) 
     """Returns, for M pairs of places, how many tokens in a row are equal from these places on.
 
     sources, places: the first and second place of each pair, shape (M,); sources < places.
-    room: largest number of tokens to compare for each pair, shape (M,); ends inside the texts.
+    room: largest number of tokens to compare for each pair, shape (M,); stays inside the texts.
     """
     found = np.zeros(len(places), dtype=np.int64)
     rows = np.flatnonzero(room > 0)
@@ -117,7 +117,7 @@ class Contexts:
 
 
 def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Contexts]:
-    """Yields the contexts of 1, 2, … tokens that repeat in one text (if shared: in all texts)."""
+    """Yields the contexts of 1, 2, … tokens that repeat in one text or, if `shared`, in any two."""
     values, tokens = np.unique(texts.tokens, return_inverse=True)
     lengths = np.diff(texts.ends, prepend=0)
     places = np.arange(len(tokens))

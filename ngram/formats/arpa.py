@@ -154,7 +154,7 @@ class _Reader:
 def parse_lines(
     lines: Sequence[bytes], codes: dict[bytes, int], *, order: int, highest: bool
 ) -> Parsed:
-    """Returns the words, probabilities and weights in lines; ValueError if any line is wrong."""
+    """Returns words, probabilities and back-off weights of lines; ValueError if any is wrong."""
     first, *named, last = _columns(lines, order, highest=highest)
     probability = _numbers(first, "log10 probability")
     words = np.empty((len(lines), order), np.int32)

@@ -29,7 +29,7 @@ class Description:
     arpa: SHA-256 of the ARPA file.
     tokenizer: name by which the tokenizer was loaded; for a folder, its absolute path.
     order: number of words in the longest n-grams.
-    prune: for each order, the largest count at which an n-gram was dropped; 0: none were dropped.
+    prune: for each order, n-grams with at most this count were dropped; 0: none.
     estimator: the program that trained the model: "own" or KenLM's "lmplz".
     fallback_orders: orders for which the corpus was too small to estimate discounts.
     texts, tokens: number of texts and number of tokens in the corpus.
@@ -125,7 +125,7 @@ def load_model(path: Path) -> BackoffModel:
 
 
 def _read(path: Path, key: str) -> BackoffModel | None:
-    """Returns the model in a cache file; None if the file is damaged or holds another key."""
+    """Returns the model in a cache file; None if it is damaged or was made for another `key`."""
     try:
         arrays = unsealed(path.read_bytes())
     except (OSError, ValueError):

@@ -185,14 +185,14 @@ def _numbered(words: Keys, *, source: str) -> NDArray[np.int32]:
 
 
 def _places(number: NDArray[np.int32], words: NDArray[np.int32]) -> Keys:
-    """Returns each word's index among the unigrams, or -1."""
+    """Returns each word's index among the unigrams; -1 if the model lacks the word."""
     # Larger ids must not be looked up: the last three entries belong to the special words.
     beyond = words >= len(number) + UNKNOWN
     return np.where(beyond, -1, number[np.where(beyond, UNKNOWN, words)]).astype(np.int64)
 
 
 def _contexts(grams: Grams, number: NDArray[np.int32], keys: list[Keys], *, source: str) -> Keys:
-    """Returns the index of each n-gram's context among the n-grams of the order below."""
+    """Returns, for each n-gram, the index of all but its last word in the next lower order."""
     place = _places(number, grams.words[:, 0])
     missing = place < 0
     for depth in range(1, grams.order - 1):

@@ -48,8 +48,8 @@ class Rows:
     """Next-token distributions of an n-gram model over token ids.
 
     `</s>` is the end-of-text id; `<s>` has probability 0. The probability of `<unk>` is divided
-    equally among the ids that the model lacks. (KenLM gives each of these ids all of it.) If the
-    model lacks no id, all probabilities are scaled up to sum to 1.
+    equally among the ids that the model lacks. (KenLM gives each of these ids the whole of it.) If
+    the model lacks no id, the probabilities of all ids are scaled up to sum to 1.
 
     width: number of ids in a distribution; None: the number of the tokenizer's ids. Ids beyond the
       tokenizer's have probability 0; ids beyond the width are cut off.
@@ -139,7 +139,7 @@ class Score:
 def score_rows(
     rows: Rows, sentences: NDArray[np.int32], step: Callable[[int], object] = lambda _: None
 ) -> Score:
-    """Returns a corpus's score under the distributions from which a drafter drafts.
+    """Returns a corpus's score under `rows`, the distributions from which `NgramDrafter` drafts.
 
     sentences: the ids of all texts in sequence, each text followed by END.
     step: called after each text with its number of words.

@@ -44,11 +44,11 @@ CorpusCounts = tuple[NDArray[np.int32], list[NgramCounts]]
 def count_ngrams(
     sentences: NDArray[np.int32], order: int, step: Callable[[], object] = lambda: None
 ) -> CorpusCounts:
-    """Returns the counts of all n-grams up to an order (1 to 6); calls `step` after each order.
+    """Returns the vocabulary, and the counts of all n-grams up to an order (1 to 6).
 
     Each text is preceded by one `<s>`, and no n-gram crosses from one text into the next. N-grams
     of one order are counted by sorting 64-bit keys: (index of the first n-1 words) * (vocabulary
-    size) + (index of the last word).
+    size) + (index of the last word). `step` is called after each order.
 
     sentences: the ids of all texts in sequence, at least one text, each followed by END.
     """

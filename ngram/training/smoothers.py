@@ -156,7 +156,7 @@ class Katz:
 def _good_turing_shares(
     table: NgramCounts, keep: Bools, discounts: Discounts, *, contexts: int
 ) -> tuple[Floats, Floats]:
-    """Returns each n-gram's d_c c(hw) / c(h), and the probability each context has left."""
+    """Returns each n-gram's d_c c(hw) / c(h), and each context's probability of unseen words."""
     share = np.array([0.0, *discounts, 1.0])[np.minimum(table.raw, MOST_DISCOUNTED + 1)]
     total = np.bincount(table.context, weights=table.raw, minlength=contexts)
     seen = np.where(keep, share * table.raw, 0.0)
@@ -187,7 +187,7 @@ def estimate(
 ) -> tuple[list[Grams], tuple[int, ...]]:
     """Returns a smoothed model's n-grams by order, and the orders with fallback discounts.
 
-    prune: for each order, the largest count at which an n-gram is dropped, after discounts are
+    prune: for each order, n-grams with at most this count are dropped, after discounts are
       estimated; empty: none are dropped. `<unk>`, `<s>` and `</s>` are always kept.
     """
     vocabulary, tables = counts

@@ -32,7 +32,7 @@ FALLBACK = re.compile(r"Substituting fallback discounts for order (\d+)")
 
 
 def find_lmplz(given: str | None = None) -> str | None:
-    """Returns the path of KenLM's `lmplz`: the given program, or the one on PATH, or None."""
+    """Returns the path of KenLM's `lmplz`: the given program, else the one on PATH, else None."""
     found = shutil.which("lmplz" if given is None else given)
     if given is not None and found is None:
         raise ValueError(f"lmplz must be a program that can be run, got {given}")
@@ -50,7 +50,7 @@ def run_lmplz(
     """Runs `lmplz`, which writes an ARPA file; returns the orders with fallback discounts.
 
     sentences: the ids of all texts in sequence, each text followed by END.
-    prune: for each order, the largest count at which an n-gram is dropped.
+    prune: for each order, n-grams with at most this count are dropped.
     """
     # `lmplz` would write probability 1 for a pruned `</s>`.
     texts = int(np.count_nonzero(sentences == END))
@@ -93,8 +93,8 @@ def train(
     """Trains a model; writes it and its description atomically, and returns the description.
 
     order: 1 to 6.
-    prune: for each order, the largest count at which an n-gram is dropped; the last count also
-      holds for all higher orders.
+    prune: for each order, n-grams with at most this count are dropped; the last count also holds
+      for all higher orders.
     tokenizer_name: the name by which the corpus's tokenizer was loaded.
     lmplz: path of KenLM's program, which trains the model instead of our own estimator; both give
       the same Kneser-Ney model. None: our own estimator.

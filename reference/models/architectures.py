@@ -189,7 +189,7 @@ def early_exit(target: CachedModel, layers: int) -> CachedModel:
 
 
 def with_child(module: Any, path: str, child: nn.Module) -> Any:
-    """Returns a copy of a module with a new child at a dotted path; it shares all other parts."""
+    """Returns a copy of a module with another child at a dotted path; all else is shared."""
     first, _, rest = path.partition(".")
     clone = copy.copy(module)
     # The copied module still shares the original's table of children.

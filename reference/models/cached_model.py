@@ -222,7 +222,7 @@ def position_limit(config: Any, names: tuple[str, ...]) -> int | None:
 
 
 def rope_switch_length(config: Any) -> int | None:
-    """Returns the text length up to which a long-RoPE model uses its short factors.
+    """Returns the text length up to which a long-RoPE model uses its short rotary factors.
 
     None for other models. All positions of a pass use the factors for its last position. So, if a
     text grew across this length, its cache would mix short and long factors (Phi-3, Phi-4 128k).

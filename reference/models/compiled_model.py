@@ -73,7 +73,7 @@ class CompiledModel(CausalModel):
 
     @torch.inference_mode()
     def _prepare(self, backend: str | Callable[..., Any]) -> None:
-        """Compiles a program for each width and runs it; later passes overwrite what it cached."""
+        """Compiles and runs a program for each width; what they cache is overwritten later."""
         cuda = self.device.type == "cuda"
         try:
             self._pass(torch.zeros(1, dtype=torch.int64, device=self.device))

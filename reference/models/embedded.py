@@ -24,7 +24,7 @@ def held_out(relative_path: str) -> bool:
 
 
 def library_files(held: bool) -> list[Path]:
-    """Returns sorted files of Python's library: those `held` out of training, or the others."""
+    """Returns Python's library files, sorted: held out of training if `held`, else the others."""
     library = Path(sysconfig.get_path("stdlib"))
     paths: list[Path] = []
     for folder, inside, names in os.walk(library):

@@ -30,13 +30,13 @@ def tree_mask(parents: Sequence[int], length: int, dtype: torch.dtype) -> tuple[
 
 
 def hidden_at(unseen: Tensor, dtype: torch.dtype) -> Tensor:
-    """Returns a mask, (1, 1, rows, columns), to add to attention scores; it hides `unseen`."""
+    """Returns a mask to add to attention scores, which hides `unseen`; (1, 1, rows, columns)."""
     mask = torch.zeros(unseen.shape, dtype=dtype, device=unseen.device)
     return mask.masked_fill_(unseen, torch.finfo(dtype).min)[None, None]
 
 
 def require_branching(model: Model) -> None:
-    """Refuses a model that reads a small tree differently from the tree's paths.
+    """Refuses a model that gives a small tree other logits than the tree's paths one by one.
 
     The check overwrites the model's cache. Models with sliding windows or relative positions, or
     whose attention ignores masks, fail it.

@@ -49,7 +49,7 @@ class Eagle3Shape:
 
 
 def shape_for(target: Any, *, hidden: int | None = None) -> Eagle3Shape:
-    """Returns the sizes of a one-layer head whose `taps` are the default of servers.
+    """Returns the sizes of a one-layer head; its `taps` are those that servers read by default.
 
     hidden: width of the feed-forward layer; None: four times the target's width.
     """

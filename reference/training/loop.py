@@ -72,7 +72,7 @@ def muon_and_adamw(module: nn.Module) -> list[torch.optim.Optimizer]:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """The settings of a training.
+    """The settings of a training run.
 
     name: label of the progress bar.
     checkpoint: a safetensors file, from which training resumes if it exists.
@@ -199,7 +199,7 @@ def save_checkpoint(
 def load_checkpoint(
     path: Path, identity: str, parameters: Parameters, optimizers: Optimizers
 ) -> int:
-    """Restores a checkpoint in place; returns its number of steps; refuses other settings."""
+    """Restores a checkpoint in place, returns its number of steps; refuses another `identity`."""
     with safe_open(path, framework="pt") as file:
         note = file.metadata() or {}
         found = note.get("settings", "a file of another kind")
