@@ -32,8 +32,8 @@ class Tracing:
 
     max_gamma: the longest draft that replay can evaluate.
     batch_size: number of texts sampled at once. Each text is scored separately.
-    origins: strings for files and precision, which differ for different models of equal name.
-    ahead: see `scoring.trace`.
+    origins: strings about the models' files, device and precision, which are part of `key`.
+    ahead: tokens drafted from each block start to record confidence; see `scoring.trace`.
     """
 
     subject: Subject
@@ -78,7 +78,7 @@ class Tracing:
 
     @property
     def described(self) -> dict[str, str]:
-        """All that texts and traces depend on, as hashes: prompts, target, draft and settings."""
+        """Hashes of the prompts, the target, the draft and the settings, by these names."""
         names = ("target", "draft")
         return {
             "prompts": prompts_hash(self.prompts),
@@ -102,7 +102,7 @@ def weights_hash(module: Any) -> str:
 
 
 def require_agreement(settings: Sequence[Mapping[str, str]]) -> None:
-    """Raises ValueError if processes differ; settings: `Tracing.described` of each process."""
+    """Raises ValueError if processes differ in `settings`, the `Tracing.described` of each."""
     for name, wanted in settings[0].items():
         for number, theirs in enumerate(settings):
             if theirs[name] != wanted:

@@ -1,7 +1,7 @@
 """Makes traces: target and draft score a text once, for every way to sample the draft.
 
-After its first wrong token a draft reads its own tokens. So its confidence there is recorded along
-drafts that begin at block starts of the text.
+After its first wrong token a draft reads its own tokens, which the text does not have. So its
+confidence there is recorded along its own path: a draft from a position where a block may begin.
 """
 
 from collections.abc import Sequence
@@ -45,14 +45,14 @@ def draft_sampling(drafter: Drafter) -> DraftSampling:
 
 
 def verification_of(rule: Rule) -> Verification | None:
-    """Returns "token" or "block", as the rule verifies drafts; None if replay lacks this rule."""
+    """Returns how a rule verifies drafts, "token" or "block"; None if replay cannot predict it."""
     if isinstance(rule, BlockVerification):
         return "block"
     return "token" if isinstance(rule, Strict | Lenient) else None
 
 
 def known_verification(rule: Rule) -> Verification:
-    """Returns `verification_of` a rule; raises ValueError if replay lacks this rule."""
+    """Returns `verification_of(rule)`; raises ValueError if replay cannot predict the rule."""
     verification = verification_of(rule)
     if verification is None:
         raise ValueError(f"verification must be one that replay knows, got {rule.name}")
@@ -60,7 +60,7 @@ def known_verification(rule: Rule) -> Verification:
 
 
 def sampled_setting(subject: Subject) -> Sampling:
-    """Returns the draft's sampling settings, with the target's temperature if its own is 0."""
+    """Returns the draft's sampling settings; a temperature of 0 is replaced by the target's."""
     own = _own_setting(subject)
     return replace(own, temperature=subject.sampling.temperature) if own.greedy else own
 
@@ -79,13 +79,13 @@ def trace(
     leniences: Sequence[float] = (),
     ahead: int = 0,
 ) -> Trace:
-    """Returns the trace of a pair's drafts along a text of its target.
+    """Returns the trace of drafts along a text: how likely the target accepts each drafted token.
 
     tokens: ids sampled from the target with the pair's settings, at least 1.
     max_gamma: the longest draft to replay.
     leniences: leniences l at which α(l) is recorded, each in (0, 1].
-    ahead: length of the draft's own path that is recorded at each block start (`own_paths`); 0:
-      no path and no confidence is recorded.
+    ahead: number of tokens drafted from each block start to record the draft's confidence in them
+      (`own_paths`); 0: no confidence is recorded.
     """
     options = ScoreOptions([_own_setting(subject)], leniences, max_gamma)
     return _traces(subject, prompt, tokens, options, ahead)[0]
@@ -158,18 +158,18 @@ def own_paths(
     length: int,
     known: tuple[NDArray[np.float32], NDArray[np.bool_]] | None,
 ) -> Paths:
-    """Returns block starts of a text, and the draft's confidence along its own path from each.
+    """Returns block starts in a text, and the draft's confidence in the tokens it drafts from each.
 
-    Starts are ascending, in 0..N; every n-th if PATH_SECONDS are too short for all. Confidences
-    have shape (starts, L, 3), with the columns of `reference.scoring.confidence` for the drafted
-    token; 0 after a path's end.
+    Starts are positions in 0..N, ascending: all, or every n-th if all would take more than
+    PATH_SECONDS. Confidences have shape (starts, L, 3), with the columns of
+    `reference.scoring.confidence` for the drafted token, and 0 after a draft's end.
 
     text: ids before the target's text.
     tokens: the N ids that the target wrote. The drafter has scored them, so its caches are valid.
-    length: L, the number of tokens of a path.
-    known: confidences along the text, shape (N, 3), and whether each of the draft's tokens is
-      right, shape (N,). All blocks whose first wrong token has one position continue equally, so
-      each continuation is drafted once. None if paths are sampled or depend on the block's start.
+    length: L, the number of tokens of a draft.
+    known: confidences along the text, shape (N, 3), and at each position whether the draft's token
+      is the text's token, shape (N,). Blocks with their first wrong token at one position have the
+      same continuation, which is drafted once. None if drafts are sampled or depend on their start.
     """
     generator = seeded(device, *tokens)
 

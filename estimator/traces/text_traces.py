@@ -56,7 +56,7 @@ class TextTraces:
         return lenient_alpha(traces, rule.lenience) if isinstance(rule, Lenient) else alpha(traces)
 
     def tie_gap(self, own: Runs, arm: str) -> float | None:
-        """Returns the largest `tie_gap` of a decoder's texts to the baseline's; None if equal."""
+        """Returns the largest `tie_gap` of a decoder's to the baseline's texts; None if equal."""
         gaps = [
             tie_gap(self.subject, prompt, plain.tokens, tokens)
             for prompt, [plain, *_], runs in zip(self.prompts, own[BASELINE], own[arm], strict=True)
@@ -91,7 +91,7 @@ def replay_factor(traces: Sequence[Trace], gamma: int, cost: Cost) -> float:
 def simulated_seconds(
     trace: Trace, gamma: int, cost: Cost, generator: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Returns seconds of decoding the text, REPLICATES times, with acceptances drawn at random."""
+    """Returns the simulated seconds of decoding the text with random acceptances, (REPLICATES,)."""
     prices = cost.block_seconds(np.arange(gamma + 1))
     lengths = trace.replay.lengths(gamma)
     drafted = np.arange(gamma) < lengths[:, None]
@@ -116,17 +116,18 @@ def ahead_interval(
 ) -> Interval:
     """Returns the interval in which a run's measured speed-up on these prompts is expected.
 
-    The variances of three independent errors add up on the logarithmic scale:
+    The variance of log(measured / predicted) is the sum of three variances:
 
-        texts: Σ e_i² (1 + 1/2), for the run's text and the mean of two texts, which predicts it.
-          e_i is a text's deviation from its prompt's mean time, estimated from those two texts
+        texts: Σ e_i² (1 + 1/2), where 1 is for the run's text and 1/2 for the mean of two texts,
+          which predicts it. e_i is a text's deviation from its prompt's mean time, relative to the
+          time of all texts, estimated from the two texts
         acceptances in the run: simulated along the first text of each prompt
-        clock: twice the variance of `noise`, because a measurement over its prediction is
-          (baseline / run) / (baseline again / probe)
+        clock: twice the variance of `noise`, because measured and predicted speed-up each have
+          the error of two timed runs
 
     The interval uses Student's t with Welch's degrees of freedom.
 
-    texts: the traces of two independent texts per prompt; a single prompt gives (None, None).
+    texts: traces of two independent texts for each prompt. One prompt gives (None, None).
     """
     if len(texts) < 2:
         return None, None

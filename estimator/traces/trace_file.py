@@ -32,8 +32,8 @@ class Journal:
 
     A record is appended, so saving it takes the same time for any number of earlier records.
 
-    known: the records that an earlier run with an equal key wrote, without an incomplete last line.
-      A file with another key is of another measurement, and the first `add` replaces it.
+    known: records of an interrupted run with the same key, without an incomplete last line. A file
+      with another key belongs to another measurement, and the first `add` replaces it.
     """
 
     def __init__(self, output: Path, key: str) -> None:
@@ -100,9 +100,9 @@ def read_arrays(path: Path) -> Arrays:
 def write_matches(
     path: Path, least: Sequence[int], tokens: Sequence[int], blocks: NDArray[np.int64]
 ) -> None:
-    """Writes a lookup's number of blocks on recorded texts.
+    """Writes how many blocks a lookup needs on recorded texts, for several least match lengths.
 
-    least: shortest matches that may be copied, ascending; each has its own blocks.
+    least: the least numbers of matched tokens after which the lookup drafts, ascending.
     tokens: number of tokens in each group of texts.
     blocks: number of blocks with 0, …, γ drafted tokens for γ = 1, 2, …, shape (groups, least, γ,
       γ + 1).
@@ -118,12 +118,12 @@ def read_traces(path: Path) -> dict[int, TracePair]:
 
 
 def write_traces(path: Path, traces: Mapping[int, TracePair], key: str) -> None:
-    """Writes the traces of a measurement, by the prompt's index."""
+    """Writes the traces of a measurement; traces: by the prompt's index."""
     write_whole(path, sealed(pack(dict(sorted(traces.items())), key)))
 
 
 def require_place(path: Path) -> None:
-    """Raises ValueError if the path exists and is no file of traces."""
+    """Raises ValueError if `path` or its journal exists and is not a readable file of traces."""
     if path.exists():
         read_arrays(path)
     Journal(path, "")
@@ -159,7 +159,7 @@ class KeptTraces:
 
 
 def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
-    """Returns arrays with all traces of one drafter, one after another; traces: at least one."""
+    """Returns the traces as arrays, in which texts follow each other; traces: at least one."""
     pairs = list(traces.values())
     leniences = list(pairs[0].sampled.alpha_by_lenience)
     arrays: Arrays = {

@@ -28,9 +28,9 @@ BINS = 10
 class RecordedConfidence(NamedTuple):
     """A draft's confidence in each token, float32; 3 columns: see `reference.scoring.confidence`.
 
-    along: confidences along the text, shape (N, 3), or (N, K, 3) by block like `Trace.ratio`.
-    starts: the M positions, ascending, in 0..N, from which the draft's own path was recorded.
-    own: confidences along these M paths of L drafted tokens, shape (M, L, 3).
+    along: confidences at the tokens of the text, shape (N, 3), or (N, K, 3) like `Trace.ratio`.
+    starts: the M positions, ascending, in 0..N, from which the draft continued with its own tokens.
+    own: confidences in the L tokens of each of these continuations, shape (M, L, 3).
     """
 
     along: NDArray[np.floating]
@@ -46,11 +46,11 @@ class Trace:
 
     beta: Σ_y min(p(y), q(y)) at each position, shape (N,) (Leviathan et al. 2023, Theorem 5).
     ratio: q(x)/p(x) for the text's own token x, at least 0, shape (N,). If the draft depends on the
-      block's start, shape (N, K), entry (t, k) for position t + k of the block that begins at t. A
-      one-hot q may be cut to 1.
+      block's start, shape (N, K), entry (t, k) for position t + k of the block that begins at t. If
+      q is one-hot, ratios above 1 may be recorded as 1.
     drafted: number of tokens that a block from each position drafts, shape (N,), if ratio has shape
       (N, K); else None.
-    limit: largest possible length of the text; above N if an end-of-text token ended it.
+    limit: largest possible length of the text; above N if an end-of-text token ended the text.
     alpha_by_lenience: mean of Σ min(p/l, q) by lenience l (Leviathan et al. 2023, A.5).
     rank: rank of the text's own token among the draft's choices, 0 for the likeliest, shape (N,);
       None if the draft makes a single choice or depends on the block's start.
@@ -88,7 +88,7 @@ class Trace:
         return Replay(self.acceptance, limit=self.limit, drafted=self.drafted)
 
     def stopped(self, rule: StoppingRule, *, drawn: bool) -> StoppedText:
-        """Returns the replay of drafts that a rule ends early; drawn: whether they are sampled."""
+        """Returns the replay of drafts that `rule` ends early; drawn: whether they are sampled."""
         if self.confidence is None:
             raise ValueError(
                 "a stopping rule needs traces with the draft's confidence, got none: measure "
@@ -152,7 +152,7 @@ def acceptance_by_rank(traces: Sequence[Trace], choices: int) -> tuple[float, ..
 
 
 def replayed_blocks(traces: Sequence[Trace], max_gamma: int) -> dict[int, tuple[float, ...]]:
-    """Returns, by γ = 1, 2, …, the number of blocks per token that draft 0, …, γ tokens."""
+    """Returns, by γ, the expected number of blocks that draft 0, …, γ tokens, per emitted token."""
     tokens = sum(trace.tokens for trace in traces)
     replays = [trace.replay for trace in traces]
     return {
@@ -162,15 +162,15 @@ def replayed_blocks(traces: Sequence[Trace], max_gamma: int) -> dict[int, tuple[
 
 
 def block_efficiency(traces: Sequence[Trace], gamma: int) -> float:
-    """Returns emitted tokens per expected target call, over all texts."""
+    """Returns the tokens of all texts divided by the expected number of target calls."""
     calls = sum(float(trace.replay.calls(gamma)) for trace in traces)
     return sum(trace.tokens for trace in traces) / calls
 
 
 def calibration(traces: Sequence[Trace], column: int) -> Callable[[Reals], Reals]:
-    """Returns the function from a recorded confidence to the share of accepted tokens.
+    """Returns a function from recorded confidence to the share of tokens that are accepted.
 
-    The function rises and is linear between points.
+    The function rises and is piecewise linear.
 
     column: index of the confidence's kind in `reference.scoring.confidence`.
     """

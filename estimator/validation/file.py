@@ -30,7 +30,7 @@ class ValidationRow(msgspec.Struct, frozen=True, kw_only=True):
     prompts_hash: rows with equal hashes of the prompts may be compared.
     draft_temperature: None if the draft has none.
     policy: name of the policy that chooses draft lengths, for example `fixed`.
-    gamma: draft length under the policy fixed; None under other policies.
+    gamma: draft length of the policy `fixed`; None for other policies.
     measured_left_out: measured speed-up without each prompt, in order; empty for one prompt.
     predicted: speed-up from separately measured costs; None without a prediction.
     ms_per_token: milliseconds per token of one sequence.
@@ -73,7 +73,7 @@ class ValidationRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def predicted_calibrated(self) -> float | None:
-        """The value of `predicted`; rows of some decoders are written with this name, too."""
+        """The value of `predicted`. The files of some decoders have it under this second name."""
         return self.predicted
 
     @property
@@ -93,18 +93,19 @@ class SpeculativeRow(ValidationRow, frozen=True, kw_only=True):
     """Predictions and measurements of one draft, temperature and policy with specplan's decoder.
 
     lossless: whether the acceptance rule preserves the target's distribution.
-    alpha: mean of Σ min(p, q) over texts sampled from the target before the run; for a lenient rule
-      with its p/l in place of p (Leviathan et al. 2023, A.5).
+    alpha: mean of Σ min(p, q) over the baseline's texts; for a lenient rule, p is replaced by p/l
+      (Leviathan et al. 2023, A.5).
     c: seconds of a draft step over seconds of a target step; None if nothing was drafted.
     predicted: replay over the run's own texts with separately measured costs; None for a lossy rule
       above temperature 0, because its texts are not the target's.
     predicted_theorem8: prediction with free verification and i.i.d. acceptance.
     predicted_ahead: replay over other texts of the target; None for a lossy rule.
-    measured: from the median of each block's repeats; its interval is over prompts.
+    measured: uses each block's median time over the repeats; its interval is over prompts.
     error_percent_low, _high: interval of the error over prompts; None for one prompt.
     predicted_target_calls: target calls that replay predicts for the run's own texts.
     identical_to_target: whether all ids equal the target's greedy ids; None above temperature 0.
-    tie_gap: the target's largest logit gap where a text first differs; None for identical texts.
+    tie_gap: largest difference of the target's logits where a text first differs from the greedy
+      text; None for identical texts and above temperature 0.
     end_to_end_predicted, end_to_end_measured: speed-ups including both prefills.
     """
 
@@ -196,7 +197,7 @@ def read_validation(path: Path) -> Validated:
 
 
 def parse_validation(document: Any, *, name: str) -> Validated:
-    """Returns the validation in an object that `validation_json` made; refuses other objects."""
+    """Returns the validation in an object of `validation_json`; raises ValueError for others."""
     rows = document.get("rows") if isinstance(document, Mapping) else None
     if not isinstance(rows, list) or not rows:
         raise ValueError(f"{name} has no rows: it is not the output of validate --json")
@@ -209,7 +210,7 @@ def parse_validation(document: Any, *, name: str) -> Validated:
 
 
 def parse_rows(rows: Sequence[Any], kind: type[RowKind], *, name: str) -> tuple[RowKind, ...]:
-    """Returns the rows in JSON objects that `ValidationRow.data` made; refuses invalid objects."""
+    """Returns the rows in objects of `ValidationRow.data`; raises ValueError for others."""
     parsed = []
     for number, row in enumerate(rows):
         try:

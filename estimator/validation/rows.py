@@ -42,7 +42,7 @@ class RowEvidence:
 def row_of(
     evidence: RowEvidence, arm: str, policy: Policy, generator: np.random.Generator
 ) -> SpeculativeRow:
-    """Returns one decoder's row, with predictions if replay knows its policy and its rule."""
+    """Returns the row of the decoder `arm`, with predictions if replay can predict its policy."""
     row = _measured(evidence, arm, policy)
     verification = verification_of(evidence.texts.subject.rule)
     if verification is not None and isinstance(policy, Fixed):
@@ -106,7 +106,8 @@ def _predicted(
     """Returns the row with predictions added.
 
     A lossy rule changes the run's texts. Replay along these texts is then valid only if target and
-    draft both choose by argmax: a drafted token is accepted exactly if the text has it.
+    draft both choose by argmax, because then a drafted token is accepted if and only if the text
+    has it.
     """
     texts, timed, cost = evidence.texts, evidence.timed, evidence.cost
     row = replace(row, predicted_theorem8=float(improvement_factor(row.alpha, gamma, cost.c)))

@@ -38,7 +38,7 @@ class Validate(TimedPair):
     policy_names: fixed, heuristic, confidence:P, product:P or adaptive.
     gammas: draft lengths of the fixed policy; None: 1, 2, 4, 8.
     max_gamma: longest draft of other policies; None: 16.
-    verification, lenience: how drafts are verified; None: without loss.
+    verification: name of the acceptance rule. lenience: l in (0, 1]; None: 1, lossless.
     """
 
     draft_temperature: float | None = None
@@ -65,7 +65,7 @@ class Validate(TimedPair):
 
     @property
     def replayed(self) -> bool:
-        """Whether replay predicts any row: fixed γ or stopping rules, lossless or greedy."""
+        """Whether replay can predict any row, given the policies, the rule and the temperatures."""
         rule = acceptance_rule(self.verification, self.lenience)
         known = {FIXED, *STOPPING} & {name.partition(":")[0] for name in self.policy_names}
         return bool(known) and (rule.lossless or 0 in self.temperatures)
@@ -144,8 +144,8 @@ def validate(
 ) -> Validation:
     """Returns predicted and measured speed-ups of one pair under each policy.
 
-    prompts: prompts that are not reached in time are left out.
-    policies: the adaptive policy plans with costs that are measured before all runs.
+    prompts: if time runs out, the result is for the first of them.
+    policies: policies by name. None is the adaptive policy, whose costs are measured first.
     max_gamma: longest draft of policies that are not fixed.
     """
     planned = {
@@ -180,7 +180,7 @@ def generations(prompts: Prompts, policies: Policies, *, max_gamma: int, repeats
 
 
 def _lengths(policies: Policies, max_gamma: int) -> tuple[list[int], int]:
-    """Returns the draft lengths whose costs are measured, and the longest draft."""
+    """Returns the draft lengths whose costs are measured, and the longest draft of any policy."""
     fixed = [policy.value for policy in policies.values() if isinstance(policy, Fixed)]
     longest = max([*fixed, max_gamma] if len(fixed) < len(policies) else fixed)
     gammas = [gamma for gamma in fixed if gamma > 0]
