@@ -38,7 +38,7 @@ class CompiledModel(CausalModel):
         widths: Sequence[int],
         backend: str | Callable[..., Any] = "inductor",
     ) -> None:
-        """Compiles a model's passes and runs each pass; `model` then records no hidden states.
+        """Compiles a model's passes and runs each pass; from then on, `model.state` returns None.
 
         longest: number of tokens in the longest text, prompt included.
         widths: for each pass to compile, its number of tokens, at least 1.
