@@ -19,7 +19,7 @@ class Numbers:
 
     Indexing by name returns a column; iterating yields rows that have their cells as attributes.
 
-    caption: origin of the numbers, e.g. a results file; None: the catalogue's text says it.
+    caption: origin of the numbers, e.g. a results file; None: catalogue.toml states the origin.
 
     Example:
       >>> data = numbers("model gamma", [("small", 2), ("small", 4), ("large", 2)])

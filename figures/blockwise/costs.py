@@ -119,7 +119,7 @@ def draw_own_traffic(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
 
 
 def compute_times(table: str) -> Numbers:
-    """Returns the milliseconds of a search for the best paths of one lattice, paper's then ours.
+    """Returns the milliseconds of searching one lattice for its best paths: the paper's, then ours.
 
     We measured lattices of the paper's sizes; the intervals are over lattices.
 
@@ -150,7 +150,7 @@ def _how() -> str:
 
 
 def draw_times(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Draws Table 12 or 13 of Kim et al. 2024: panels by steps, lines by order of the n-gram."""
+    """Draws Table 12 or 13 of Kim et al. 2024: a panel per step count, a line per n-gram order."""
     depths = sorted(data.distinct("steps"))
     along = "arcs" if len(depths) > 1 else "paths"
     longest = data.where(source="ours", steps=depths[-1], **{along: 16})

@@ -66,7 +66,7 @@ def simulate_block_verification(
 
 
 def compute() -> Numbers:
-    """Returns tokens per target call for each α and γ, for random pairs of distributions (p, q).
+    """Returns tokens per target call for each α and γ, for random target and draft distributions.
 
     by_token: verification by token, which depends only on α (Leviathan et al. 2023, Eq. 1).
     by_block, error: verification by block, simulated, and the standard error of the simulation.

@@ -172,7 +172,7 @@ def compute_hierarchy() -> Numbers:
     """Returns the best speed-up for each c, without and with a cheaper drafter for the draft model.
 
     inner_alpha: rate at which the draft model accepts the cheap drafter's tokens; 0: no drafter.
-    c: time of a draft model's step over a target step.
+    c: time of a draft model's step, divided by the time of a target step.
     """
     acceptance, cheap = Iid(ALPHA), Ratio(INNER_C)
     points = []

@@ -91,7 +91,7 @@ def compute(pair: Pair | None = None, *, caption: str | None = None) -> TrafficC
 
 
 def title(data: TrafficCurve) -> str:
-    """Returns the title: the rate at which speculation stops paying."""
+    """Returns the title: the request rate above which speculation makes requests slower."""
     most, without = float(data.pair.max_rate), float(data.pair.max_rate_without)
     if data.break_even is None:
         return f"Speculation shortens requests at every rate, up to {most:.3g} a second"

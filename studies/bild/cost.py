@@ -20,7 +20,7 @@ class BildCalls:
     """Numbers of model calls in Big Little Decoder: expected per large call, or counted in a text.
 
     tokens: number of emitted tokens.
-    small_calls: forward passes of the small model, with those after which it was not confident.
+    small_calls: forward passes of the small model, including those that left it unconfident.
     draft_lengths: shape (max_draft + 1,); entry k counts large calls after k drafted tokens.
     unread_lengths: entry k counts drafts of k tokens that end a text without a large call.
     """

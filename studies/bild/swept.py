@@ -143,7 +143,7 @@ class Sweep:
         return mean_abs(getattr(row, name) for row in self.rows if row.decoder in decoders)
 
     def summary(self) -> dict[str, Any]:
-        """Returns the summary for JSON: mean errors, and fastest rows at no loss and one point."""
+        """Returns the JSON summary: mean errors, and the fastest rows for two limits of loss."""
         errors = {
             f"{prefix}mean_abs_{error}": self.mean_error(error, *decoders)
             for error in ("error_percent", "time_error_percent")

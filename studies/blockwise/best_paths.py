@@ -184,7 +184,7 @@ class Automaton:
 
 
 def read_lattice(lattice: Lattice, automaton: Automaton | None, text: Sequence[int]) -> list[Arcs]:
-    """Returns an n-gram model's scores of each step of a lattice after a text; 0 without a model.
+    """Returns an n-gram model's scores of a lattice's steps after a text; 0 if automaton is None.
 
     The first step has scores after each listed suffix of the text; its last state is the longest.
     """

@@ -97,9 +97,9 @@ def longest_runs(repeated: NDArray[np.bool_]) -> Counts:
 
 
 def h_max(entropy: NDArray[np.float64]) -> int:
-    """Returns the last head before the mean entropy, by head, first falls (Kim et al. 2024, 6.2).
+    """Returns the number of heads before the first whose mean entropy is below the previous head's.
 
-    entropy: entropy of each head's distribution at each position, shape (positions, h).
+    entropy: entropy of each head at each position (Kim et al. 2024, 6.2), shape (positions, h).
     """
     mean_entropy = entropy.mean(axis=0)
     falls = np.flatnonzero(np.diff(mean_entropy) < 0)

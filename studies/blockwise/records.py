@@ -90,7 +90,7 @@ class Analysis(msgspec.Struct, frozen=True):
     by_heads: block efficiency if only the first heads draft, by number of heads.
     acceptance_by_head: for j = 2..h, share of the blocks whose head j is right, if 2..j-1 are.
     wins: blocks that gain or lose accepted tokens, by name of the rescorer.
-    h_max: last head before the mean entropy, by head, first falls.
+    h_max: number of heads before the first one whose mean entropy is below the previous head's.
     confidence: level of the intervals, in (0, 1).
     """
 

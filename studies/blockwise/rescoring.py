@@ -65,7 +65,7 @@ class GlobalRescoring:
     """Drafts the p paths with the best scores by heads and n-gram model (Kim et al. 2024, 7.2)."""
 
     def __init__(self, automaton: Automaton | None, *, weight: float, count: int) -> None:
-        """automaton None: scores are the heads' only; count: p, drafts for one target call."""
+        """Stores an n-gram model (None: only heads' scores count) and p, the number of drafts."""
         require_search(weight, count=count)
         self.automaton = automaton
         self.weight = weight
