@@ -20,7 +20,7 @@ _GIVES_UP = 0.95
 
 
 class WaySpeed(NamedTuple):
-    """The speed of one method of choosing which drafted tokens are verified, at its best γ.
+    """The speed of one way to choose the drafted tokens that are verified, at its best γ.
 
     gamma, verified, tokens: tokens that a step drafts, verifies and emits per sequence.
     speed_up: speed-up over no speculation at this batch size.
@@ -83,7 +83,7 @@ def adaptive_speeds(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, Mapp
 def ranked_steps(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, tuple[float, float]]:
     """Returns, by batch size, the seconds of a step and the tokens that it emits per sequence.
 
-    A batch verifies only its likeliest drafted tokens, as in vLLM, with its best draft length.
+    Only the likeliest drafted tokens are verified, as in vLLM, with each batch size's best γ.
     """
     found = {}
     for plan in _spread(plans):
@@ -115,7 +115,10 @@ def _fixed(plan: Plan, gamma: int, factors: NDArray[np.float64]) -> WaySpeed:
 
 
 def _played(plan: Plan, texts: RankedTexts, budget: ranking.Budget | None) -> WaySpeed:
-    """Returns the simulated speed at the best γ; budget: the method, None for "oracle"."""
+    """Returns the simulated speed at the best γ if only the likeliest drafted tokens are verified.
+
+    budget: how their number is chosen, see `adaptive_speeds`; None: by the oracle.
+    """
     cost, batch = plan.price.cost, plan.price.batch
     best = WaySpeed(0, 0.0, 0.0, 1.0)
     for gamma in TRIED:

@@ -26,7 +26,7 @@ class BestGamma:
     """The best timed draft length of a profile (0: do not speculate), and the profile's plan.
 
     gain: the speed-up at `gamma`, with its interval; 1 at γ = 0.
-    seconds: seconds of drafting, verifying and other work per block of max(gamma, 1) tokens.
+    seconds: drafting, verifying and other seconds per block that drafts max(gamma, 1) tokens.
     slope: mean time that each drafted token adds to verification, in target steps.
     """
 
@@ -66,7 +66,7 @@ def best_of(profile: Profile) -> BestGamma | None:
 def plan_of(profile: Profile, cost: CostModel, sampling: DraftSampling | None = None) -> Plan:
     """Returns the plan that `specplan plan --profile` makes, for one way to sample drafts.
 
-    sampling: how drafts are sampled; None: as in the profile's measured speed-ups.
+    sampling: how drafts are sampled; None: as in the measurement of the profile.
     """
     acceptance = profile.drafting(sampling).under(profile.verification)
     price = Pricing(cost, timed=tuple(profile.improvement_factor))
@@ -110,7 +110,7 @@ def with_intervals(profile: Profile) -> Profile:
 
 
 def best_by_batch(profile: Profile) -> list[BestAtBatch]:
-    """Returns the best timed γ at each timed batch size."""
+    """Returns the best timed γ at each timed batch size, with the times of passes."""
     best = partial(best_gamma, profile.drafting().acceptance)
     return [
         BestAtBatch(load, best(profile.cost_of(load), max_gamma=max(load.drafting_ms)))

@@ -68,14 +68,14 @@ class Measure(TimedPair):
 
     @property
     def kept(self) -> Path | None:
-        """Path of the saved traces; None if traces are not saved, for example to -o /dev/null."""
+        """Path of the saved traces; None if traces are not saved, for example with -o /dev/null."""
         if self.output is None or (self.output.exists() and not self.output.is_file()):
             return None
         return traces_path(self.output)
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The stated options that change how passes ran."""
+        """The options, as text, that the user stated and that change how passes run."""
         stated = {"compile": self.compiling, "device-map": self.models.device_map}
         known = (each for each in stated.items() if each[1] not in ("off", None))
         return tuple(f"--{name} {value}" for name, value in known)

@@ -132,7 +132,7 @@ class Software:
 
 @dataclass(frozen=True, slots=True)
 class TextSettings:
-    """Prompts and lengths of a measurement."""
+    """Prompts, lengths and random seed of a measurement."""
 
     prompts_hash: str | None = None
     max_new_tokens: int | None = None

@@ -42,7 +42,7 @@ class Improvement:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Results for one group of prompts: its texts are replayed at the times measured on them.
+    """Results for one group of prompts, by replay of its texts at the times measured on them.
 
     tokens_per_call, improvement_factor: tokens per target call and speed-up, by γ.
     optimal_gamma: the γ with the largest speed-up; 0: do not speculate.
@@ -74,7 +74,8 @@ class LoadCosts:
 
     context: tokens in the cache of each sequence.
     target_ms: a target pass over n tokens of each sequence, by n.
-    draft_ms, drafting_ms: one steady draft step of all sequences, and γ such steps, by γ.
+    draft_ms: mean of a draft step of all sequences, in the longest draft.
+    drafting_ms: γ draft steps of all sequences, by γ.
     spread_percent: half the interquartile range of a pass's repeats, in per cent of the median, for
       the pass with the largest spread.
     """
@@ -151,9 +152,9 @@ class ClockCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """The measurements of a pair, as `profile_file` writes and reads them.
+    """The measurements of a target and a draft, as `profile_file` writes and reads them.
 
-    draft_sampling: how drafts were sampled in the measurement, with the acceptance rate `alpha`.
+    draft_sampling: how drafts were sampled in the measurement. `alpha` is their acceptance rate.
     draftings: acceptance by `DraftSampling`; contains at least `draft_sampling`.
     verification: how drafts were verified when times and speed-ups were measured.
     times: times at batch size 1; None if only acceptance was measured.

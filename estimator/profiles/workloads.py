@@ -25,7 +25,7 @@ class SpeedUps:
 
     factors: by γ, ascending, the baseline's seconds over the seconds that replay predicts.
     best: the smallest γ with the largest factor; 0 if no factor is above 1.
-    c: time of a steady draft step over time of a target step.
+    c: time of a draft step divided by time of a target step.
     """
 
     factors: dict[int, Estimate]

@@ -151,7 +151,7 @@ class Speculative:
 def timed_blocks(
     subject: Subject, prompt: Ids, *, gamma: int, p_min: float, seed: int
 ) -> Iterator[tuple[Block, float]]:
-    """Yields a text's blocks of at most gamma drafted tokens, each with the time of its end.
+    """Decodes a text and yields each block, with the clock's seconds at the end of the block.
 
     p_min: a draft ends after a token whose probability is below p_min.
     """

@@ -104,7 +104,7 @@ class Trace:
         )
 
     def judged(self, verification: Verification, max_gamma: int) -> "Trace":
-        """Returns the trace with the ratios that token or block verification compares.
+        """Returns the trace whose `ratio` gives the acceptance probabilities under `verification`.
 
         max_gamma: the longest draft, at least 1.
         """

@@ -31,7 +31,7 @@ class ValidationRow(msgspec.Struct, frozen=True, kw_only=True):
     draft_temperature: None if the draft has none.
     policy: name of the policy that chooses draft lengths, for example `fixed`.
     gamma: draft length of the policy `fixed`; None for other policies.
-    measured_left_out: measured speed-up without each prompt, in order; empty for one prompt.
+    measured_left_out: speed-up without prompt 1, without prompt 2, …; empty for one prompt.
     predicted: speed-up from separately measured costs; None without a prediction.
     ms_per_token: milliseconds per token of one sequence.
     tokens_per_second: throughput of all sequences together.
