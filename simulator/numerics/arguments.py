@@ -78,7 +78,7 @@ def law(name: str, value: ArrayLike) -> NDArray[np.float64]:
 
 
 def floats(arrays: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float64]]:
-    """Returns the named arrays in their order; raises ValueError unless they broadcast."""
+    """Returns the arrays as float64, in order; raises ValueError unless their shapes broadcast."""
     shapes = [array.shape for array in arrays.values()]
     try:
         np.broadcast_shapes(*shapes)

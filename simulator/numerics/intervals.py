@@ -27,7 +27,7 @@ def deviations(confidence: float = CONFIDENCE) -> float:
 
 
 def percent(*levels: float) -> str:
-    """Returns levels as text: `90 %`, or `90 and 95 %` if files of two levels are shown.
+    """Returns confidence levels as text, e.g. `90 %`, or `90 and 95 %` for two levels.
 
     levels: confidence levels in (0, 1); without any, CONFIDENCE.
     """
@@ -40,7 +40,7 @@ def wilson(hits: float, trials: float, *, confidence: float = CONFIDENCE) -> tup
 
         (r + q/2 ± √(q r (1 - r) + q²/4)) / (1 + q),   r = hits / trials,   q = z² / trials
 
-    hits: how often the event occurred in the independent trials; both may be expected numbers.
+    hits, trials: independent trials with the event, and all; may be fractional (expected counts).
     """
     if trials == 0:
         return 0.0, 1.0
@@ -112,7 +112,7 @@ class Forecast:
         return np.asarray(np.clip((above - at) / np.maximum(above - below, _TAIL), 0.0, 1.0))
 
     def blurred(self, covariance: Floats) -> Forecast:
-        """Returns the distribution with a further independent error; covariance of shape (n, n).
+        """Returns the distribution with a further independent error, whose covariance is given.
 
         Each bound moves outwards by half the width of that error's interval.
         """

@@ -50,7 +50,7 @@ def chain(gamma: int) -> tuple[int, ...]:
 def tree_tokens(parents: Sequence[int], acceptance: ArrayLike) -> float:
     """Returns F(T), the expected tokens per target call.
 
-    acceptance: a_1, a_2, …, each at least 0, with a sum of at most 1; 0 at ranks not given.
+    acceptance: a_k, probability that the target's token is the draft's k-th choice; sum at most 1.
     """
     rates = checked_rates(acceptance)
     accepted: list[float] = []
@@ -86,9 +86,9 @@ class TreeAcceptance(Acceptance):
 
         E[τ(γ)] = F(the tree of γ nodes)      (Sequoia, section 3.1)
 
-    For γ above the largest tree, the largest tree is drafted. Texts are long.
+    For γ above the largest tree, the largest tree is drafted. Effects of a text's end are ignored.
 
-    rates: a_1, a_2, …, each at least 0, with a sum of at most 1.
+    rates: a_k, probability that the target's token is the draft's k-th choice; sum at most 1.
     shapes: parents of each tree, by number of nodes.
     """
 
@@ -137,8 +137,8 @@ class BestTrees:
     """The best tree of each size and depth, found by `best_trees`.
 
     acceptance: acceptance rates by rank.
-    tokens: F of the best tree by largest depth and nodes, shape (depths + 1, nodes + 1); -inf if
-      there is none.
+    tokens: F, expected tokens per target call, of the best tree by largest depth and number of
+      nodes, shape (depths + 1, nodes + 1); -inf if there is none.
     forests: W_k of `best_trees`, shape (depths + 1, ranks + 1, nodes + 1).
     """
 
@@ -166,7 +166,7 @@ class BestTrees:
         return tuple(parents)
 
     def _shares(self, size: int, depth: int) -> list[int]:
-        """Returns the number of nodes in the subtree of each child of a node."""
+        """Returns the nodes in each child's subtree, for a node with `size` nodes below it."""
         shares: list[int] = []
         while size > 0:
             rank = len(shares)
@@ -183,7 +183,8 @@ def best_trees(acceptance: ArrayLike, *, max_nodes: int, max_depth: int) -> Best
         F(n, d) = 1 + W_1(n, d),
         W_k(m, d) = max over 1 ≤ j ≤ m of a_k F(j - 1, d - 1) + W_{k+1}(m - j, d),  W_k(0, d) = 0
 
-    where the k-th child's subtree has j nodes.
+    F(n, d): expected tokens with n nodes and depth at most d. W_k(m, d): tokens that m nodes add in
+    the subtrees of the k-th and later children, where the k-th child's subtree has j nodes.
 
     acceptance: see `tree_tokens`.
     """

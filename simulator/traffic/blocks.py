@@ -22,7 +22,7 @@ _PART = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Acceptance of drafted tokens for each of several equally frequent kinds of request.
+    """Acceptance of drafted tokens in several equally frequent kinds of request, which differ in α.
 
     accepted: probability that the first i drafted tokens are accepted, i = 0, 1, …, shape (kinds,
       longest + 1), or (draws, kinds, longest + 1) if it is uncertain.
@@ -32,7 +32,7 @@ class Blocks:
 
     @classmethod
     def of(cls, acceptance: Acceptance, longest: int, *, spread: float = 0.0) -> Blocks:
-        """Returns the blocks of an acceptance: a share E[τ(i)] - E[τ(i-1)] accepts position i.
+        """Returns the blocks of an acceptance: a share E[τ(i)] - E[τ(i-1)] of them accepts token i.
 
         longest: the largest γ, at least 1.
         spread: standard deviation of α between requests. If it is above 0, α has a beta
@@ -48,7 +48,7 @@ class Blocks:
         return alike.moved((logits - _logit(acceptance.alpha))[:, None])
 
     def moved(self, logit: ArrayLike, change: ArrayLike = 0.0) -> Blocks:
-        """Returns blocks with position i's logit shifted by `logit` + `change` · log i.
+        """Returns blocks with the logit of position i's rate shifted by `logit` + `change` · log i.
 
         Both arguments broadcast with (kinds, longest).
         """
@@ -103,9 +103,9 @@ class Blocks:
         gammas: Iterable[int],
         generator: np.random.Generator,
     ) -> dict[int, Floats]:
-        """Returns, for each γ, random numbers of blocks that emit each request's `tokens` tokens.
+        """Returns, for each γ, how many blocks each request's output takes, drawn at random.
 
-        tokens, kinds, each result: shape (requests,).
+        tokens: tokens to emit; kinds: index of the request's kind. All shapes: (requests,).
         """
         found = {gamma: tokens.astype(np.float64) for gamma in gammas}
         for gamma, needed in found.items():
@@ -119,11 +119,13 @@ class Blocks:
 def _counted(
     tokens: NDArray[np.int64], survival: Floats, generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Returns how many blocks emit each output, drawn at random, shape (requests,).
+    """Returns how many blocks each output takes, drawn at random, shape (requests,).
 
-    In each round, every output takes as many blocks as fit even if each emits γ + 1 tokens, but at
-    least one. A binomial number of them accepts the first drafted token, a binomial number of these
-    the second, and so on; `survival`, shape (requests, γ + 1), has the probabilities.
+    In each round, an unfinished output takes as many blocks as fit even if each emits γ + 1 tokens,
+    but at least one. A binomial number of them accepts the first drafted token, a binomial number
+    of these the second, and so on.
+
+    survival: probability that the first i drafted tokens are accepted, shape (requests, γ + 1).
     """
     left, count = tokens.copy(), np.zeros(len(tokens), dtype=np.int64)
     rates = survival[:, 1:] / np.maximum(survival[:, :-1], 1e-300)
@@ -140,7 +142,7 @@ def _counted(
 
 
 def _beta_logits(mean: float, spread: float) -> Floats:
-    """Returns the logits of a beta distribution's medians in KINDS equally probable parts."""
+    """Returns the logits of the medians of KINDS equally likely parts of a beta distribution."""
     # Summed over a fine grid, because scipy's inverse takes longer to import than a whole answer.
     most = np.sqrt(mean * (1 - mean))
     if not 0 <= spread < most:

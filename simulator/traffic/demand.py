@@ -69,7 +69,7 @@ class Requests:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Mean tokens of prompts and outputs, at least 1, and spreads: standard deviation over mean."""
+    """Mean tokens of a prompt and of an output, at least 1; spread: standard deviation / mean."""
 
     prompt_tokens: float
     output_tokens: float
@@ -87,7 +87,7 @@ class Demand:
         return self.prompt_tokens + self.output_tokens / 2
 
     def arrivals(self, rate: float, count: int, *, seed: int) -> Requests:
-        """Returns `count` requests of the mean lengths, `rate` per second in a Poisson process."""
+        """Returns `count` requests of mean length; `rate` per second arrive, a Poisson process."""
         number = integer("requests", count, at_least=1)
         gaps = np.random.default_rng(seed).exponential(1 / rate, number)
         lengths = (round(self.prompt_tokens), round(self.output_tokens))
@@ -96,13 +96,13 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class LatencyTargets:
-    """Most seconds to the first token, and mean seconds between tokens; None: no target."""
+    """Most seconds allowed to the first token, and between tokens on average; None: no target."""
 
     first_seconds: float | None = None
     token_seconds: float | None = None
 
     def met(self, first_seconds: Floats, token_seconds: Floats) -> NDArray[np.bool_]:
-        """Returns whether times meet the targets; a single token has no time between tokens."""
+        """Returns whether times meet the targets; a NaN time between tokens (one token) does."""
         first = np.inf if self.first_seconds is None else self.first_seconds
         token = np.inf if self.token_seconds is None else self.token_seconds
         return np.asarray((first_seconds <= first) & ~(token_seconds > token))
@@ -123,12 +123,12 @@ class SimulationResult:
 
     @property
     def first_seconds(self) -> Floats:
-        """Seconds from arrival to first token, without the first tenth of requests."""
+        """Seconds from arrival to first token by request, after the first tenth of requests."""
         return self._counting(self.first - self.requests.seconds)
 
     @property
     def token_seconds(self) -> Floats:
-        """Mean seconds between tokens by request, without the first tenth; NaN for a single one."""
+        """Mean seconds between tokens of each request after the first tenth; NaN: one token."""
         intervals = self.requests.output_tokens - 1.0
         return self._counting((self.last - self.first) / np.where(intervals > 0, intervals, np.nan))
 

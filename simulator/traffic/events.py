@@ -28,7 +28,7 @@ def serve(server: Server, requests: Requests, gamma: ArrayLike, *, seed: int) ->
     Requests start in order of arrival as soon as a slot is free and the cache has space for the
     prompt. If the cache is full, the request that started last is preempted: it becomes the first
     in the queue, and its prompt and its emitted tokens are read again (as vLLM recomputes). If γ
-    changes with the batch, a request still needs the same share of its blocks.
+    changes with the batch, the share of its blocks that a request still needs does not change.
 
     gamma: drafted tokens per block, by batch size and kind of request, broadcast to (slots, kinds).
     seed: seed of the requests' kinds and of the tokens of blocks.
@@ -49,7 +49,7 @@ def serve(server: Server, requests: Requests, gamma: ArrayLike, *, seed: int) ->
 
 
 class _Run:
-    """A simulated server. Its arrays are plain Python numbers, since each is read one at a time."""
+    """A simulated server. Its arrays hold Python numbers, since these are read one at a time."""
 
     def __init__(
         self, server: Server, requests: Requests, gamma: ArrayLike, generator: np.random.Generator
@@ -127,7 +127,7 @@ class _Run:
             self._start(request)
 
     def decode(self) -> None:
-        """Simulates all steps up to the next event."""
+        """Simulates steps until a request ends, the next one can start, or the cache is full."""
         seconds = self._step_seconds()
         steps = ceil(self.ends[0][0] - self.step - _ROUNDING)
         if self._takes_next():
@@ -168,7 +168,7 @@ class _Run:
         return self.needed[self.gammas[batch - 1][self.kinds[request]]][request]
 
     def _changed(self, before: int) -> None:
-        """Updates the step at which each request ends, if a change of the batch has changed γ."""
+        """Updates the steps at which requests end, if γ was another at the batch size `before`."""
         batch = len(self.ends)
         if 0 in (batch, before) or self.gammas[batch - 1] == self.gammas[before - 1]:
             return
@@ -183,7 +183,7 @@ class _Run:
         heapq.heapify(self.ends)
 
     def _step_seconds(self) -> float:
-        """Returns the time of the next step, linear in the mean γ."""
+        """Makes room in the cache for the next step; returns its seconds, linear in the mean γ."""
         if self.held + self.growth > self.cache:
             self._make_room()
         batch = len(self.ends)

@@ -35,7 +35,8 @@ class Pair:
     calibrated: whether predicted probabilities of a gain match observed frequencies.
     wall: the largest step that the server runs as a captured graph, at least one sequence at every
       γ. None: no limit is known.
-    ranked: steps for `policy.by_rank`; None: verification by rank is not simulated.
+    ranked: `steps` of `policy.by_rank`, where a batch verifies only its likeliest drafted tokens;
+      None: not simulated.
     """
 
     drafting: Server
@@ -65,7 +66,7 @@ class Pair:
         return self.wall is not None and self.wall.beyond(self.baseline.max_batch(self.demand), 0)
 
     def under(self, gamma: int | Sequence[int], rate: ArrayLike) -> Steady:
-        """Returns the steady states at one or several γ; 0 means without speculation."""
+        """Returns the steady states at one γ, or at several as a first axis; 0: no speculation."""
         if isinstance(gamma, int):
             return steady(self.server(gamma), self.demand, gamma, rate)
         return Steady.stacked([self.under(each, rate) for each in gamma])

@@ -25,8 +25,8 @@ Way = tuple[str, Server, Gammas]
 def scheduled(pair: Pair, drawn: Pair | None = None) -> NDArray[np.int64]:
     """Returns the γ advised for fast decoding at each batch size, shape (slots, 1).
 
-    γ changes only where keeping it would lose more than NEAR. The γ with the shortest time
-    minimises every factor of the steady state's distribution, and so the number of requests.
+    γ changes only where keeping it would lose more than NEAR of the speed. The fastest γ at each
+    batch size also minimises the mean number of requests in the server.
 
     drawn: draws of the pair; None if nothing is uncertain.
     """
@@ -46,9 +46,10 @@ def scheduled(pair: Pair, drawn: Pair | None = None) -> NDArray[np.int64]:
 
 
 def by_request(pair: Pair) -> NDArray[np.int64]:
-    """Returns the best γ for each kind, as if all requests were of that kind; (slots, kinds).
+    """Returns the fastest γ at each batch size for each kind of request, shape (slots, kinds).
 
-    This is an upper bound for engines that adapt γ to a request, because each α is known.
+    It assumes that all requests of the batch are of one kind. An engine that adapts γ to a request
+    can gain at most as much, since it must first learn the request's α.
     """
     server = pair.drafting
     slots, gammas = np.arange(1, server.slots + 1)[:, None], np.arange(server.seconds.shape[-1])
@@ -63,10 +64,11 @@ def by_rank(
 ) -> tuple[Server, NDArray[np.int64]]:
     """Returns a server that imitates verification by rank, and its policy, shape (slots, 1).
 
-    At each batch size, the policy drafts the γ that emits about as many tokens per step as
-    verification by rank. The step's time is scaled so that the time per token agrees, too.
+    With verification by rank, a batch verifies only its likeliest drafted tokens. At each batch
+    size, the policy is the γ that emits about as many tokens per step. The time of its step is
+    scaled to give the same time per token as verification by rank.
 
-    steps: by batch size, a step's time and its tokens per sequence; linear between batch sizes.
+    steps: seconds of a step and its tokens per sequence, by batch size; linear in between.
     """
     server, batches = pair.drafting, sorted(steps)
     seconds, tokens = by_batch(batches, [steps[batch] for batch in batches], server.slots).T
@@ -78,7 +80,7 @@ def by_rank(
 
 
 def _gains(pair: Pair) -> Floats:
-    """Returns log speed-ups of the time to decode an output, shape (γ, …, slots)."""
+    """Returns log(time to decode an output without drafts / with γ), shape (γ, …, slots)."""
     server = pair.drafting
     needed = server.blocks.needed(pair.demand.output_tokens - 1).mean(axis=-2)
     # Outputs of a single token take no step: all γ are alike.
@@ -92,7 +94,8 @@ class Simulated:
     """One simulation: arrivals served under one policy.
 
     rate: requests per second; 0 for a burst.
-    policy: none, fixed, schedule, request or adaptive.
+    policy: none (no drafts), fixed (one γ), schedule (γ by batch size), request (`by_request`) or
+      adaptive (`by_rank`).
     gamma: γ of the policies none (0) and fixed; None for other policies.
     """
 

@@ -28,7 +28,7 @@ class Population:
     decoding: steps per output, shape (draws,).
     share: mean seconds from one request's end to the next request's end.
     step: seconds of a step that decodes and reads no prompt.
-    base: seconds of a step without its prompts, averaged over all steps.
+    base: mean seconds of a step, not counting the time that prompts add to it.
     prompts: prompts read per step.
     reading: seconds that a prompt adds to the steps that read it.
     """
@@ -101,7 +101,7 @@ def _reading(server: Server, tokens: Floats, prompts: Floats, together: Floats) 
 
 
 def _between(seconds: Floats, batch: Floats) -> Floats:
-    """Returns times at fractional batches of at least 1, linear between whole batches."""
+    """Returns step times at fractional batch sizes of at least 1, linear between whole sizes."""
     low = np.minimum(batch.astype(np.int64), seconds.shape[-1])
     high = np.minimum(low + 1, seconds.shape[-1])
     below, above = (np.take_along_axis(seconds, each - 1, -1) for each in (low, high))

@@ -25,7 +25,7 @@ class Prompts:
     seconds: time of a pass over n prompt tokens of one sequence, by n; n = 1 is required.
     chunk: most prompt tokens that one decoding step also reads; None: decoding stops while a prompt
       is read.
-    pace: factor of all times, shape (draws, 1) for several draws of a server.
+    pace: factor that multiplies all times; shape (draws, 1) if the server has random draws.
     """
 
     seconds: Mapping[int, float]
@@ -38,9 +38,9 @@ class Prompts:
             raise ValueError(f"chunk must be at least 1, got {self.chunk}")
 
     def apart(self, tokens: ArrayLike) -> Floats:
-        """Returns the time of a pass over `tokens` prompt tokens only, linear between points.
+        """Returns the time of a pass that reads only prompt tokens, linear between known points.
 
-        After the last point each token adds the mean time per token there.
+        Beyond the last point of `seconds`, the time is proportional to the tokens.
         """
         places, seconds = (np.array(list(each)) for each in zip(*self.seconds.items(), strict=True))
         wanted = np.asarray(tokens, dtype=np.float64)
@@ -48,14 +48,14 @@ class Prompts:
         return np.asarray(self.pace * np.interp(wanted, places, seconds) * beyond)
 
     def added(self, tokens: ArrayLike) -> Floats:
-        """Returns the time that prompt tokens add, shorter if decoding steps also read them."""
+        """Returns the time that prompt tokens add to a decoding step, or of their own pass."""
         apart = self.apart(tokens)
         return apart if self.chunk is None else np.maximum(apart - self.apart(1), 0.0)
 
     def max_rate(self, tokens: float, step: float) -> Floats:
         """Returns how many prompts of `tokens` tokens can be read per second.
 
-        step: least seconds of a step that only decodes.
+        step: shortest time of a step that only decodes, in seconds.
         """
         if self.chunk is None:
             return np.asarray(1 / self.apart(tokens))
@@ -110,8 +110,8 @@ class Server:
 def by_batch(batches: Sequence[int], seconds: ArrayLike, slots: int) -> Floats:
     """Returns times at every batch from 1 to slots, linear between the given batches.
 
-    Smaller batches take the times of the first one. The line through the last two batches continues
-    above the last one.
+    Smaller batches take the time of the first given batch. Above the last one, the line through the
+    last two continues, but never falls.
 
     batches: ascending; seconds: times at these batches, shape (..., batches, columns).
     """
@@ -144,7 +144,7 @@ class Doubt:
     logits: Floats
 
     def of(self, server: Server) -> Server:
-        """Returns the server at each draw; prompt times change by the factors of baseline steps."""
+        """Returns the server at each draw; prompt times take the baseline's factor at batch 1."""
         factors = self.seconds[..., : server.seconds.shape[-1]]
         logit, change = self.logits.T[:, :, None, None]
         return replace(
@@ -176,10 +176,10 @@ def doubt_of(prices: Sequence[Pricing], acceptance: Acceptance, server: Server) 
 
 
 def _factors(cost: ParametricCost, longest: int, lots: Floats) -> Floats:
-    """Returns drawn over most probable step times by γ, shape (draws, longest + 1).
+    """Returns drawn step times divided by the most probable ones, shape (draws, longest + 1).
 
-    Their logarithms are jointly normal (`Posterior.seconds_per_token`): times at drawn parameters
-    would mostly be too long if few runs determine the parameters.
+    The logarithms of times are drawn, as jointly normal (`Posterior.seconds_per_token`). If the
+    cost's parameters were drawn instead, few runs would give times that are mostly too long.
 
     lots: standard normal draws, shape (draws, longest + 2).
     """

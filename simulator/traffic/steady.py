@@ -97,7 +97,7 @@ class _Law:
 
     @property
     def among(self) -> Floats:
-        """Factor on the wait behind other prompts: 0 if no other request can be in the server."""
+        """Factor in [0, 1] on the wait for other requests' prompts; 0 with a single slot."""
         return self.company * (1 - self.full)
 
     @classmethod
@@ -159,7 +159,7 @@ def max_rate(server: Server, demand: Demand, gamma: int) -> Floats:
 def _decode_apart(
     server: Server, demand: Demand, found: Population, law: _Law, rate: Floats
 ) -> Floats:
-    """Returns the time from first to last token if decoding stops for prompts, by Little's law."""
+    """Returns the time from first to last token if decoding stops for prompts (Little's law)."""
     reading = np.asarray(server.prompts.apart(demand.prompt_tokens))
     occupied = rate * reading
     return np.asarray(law.present / rate - reading * (1 + law.among * occupied / (1 - occupied)))
@@ -170,10 +170,10 @@ def _decode_with_chunks(
 ) -> Floats:
     """Returns the time from first to last token if decoding steps also read prompts.
 
-    Over an output's n steps, other requests' prompts add c(∞) to a step on average. To the first
-    step they add c(1) = r t(0): it reads the prompts that arrived during the step before, of t(0)
-    seconds. Here r = λ a, and a prompt adds a seconds. The excess c(1) - c(∞) shrinks by the factor
-    1 - 1/J per step, J = max(1, D) / (1 - r).
+    Other requests' prompts add c(i) seconds to an output's i-th step. Step 1 reads the prompts that
+    arrived during the t(0) seconds of the step before: c(1) = r t(0), where r = λ a and each prompt
+    adds a seconds. The excess over the mean, c(i) - c(∞), shrinks by the factor 1 - 1/J per step,
+    J = max(1, D) / (1 - r), where a prompt fills D chunks.
     """
     chunk = server.prompts.chunk
     assert chunk is not None
@@ -191,7 +191,7 @@ def _decode_with_chunks(
 
 
 def _variation(server: Server, demand: Demand, gamma: int, found: Population) -> Floats:
-    """Returns the squared coefficient of variation of a request's time while all slots are full."""
+    """Returns the squared coefficient of variation of the time in a slot if all slots are full."""
     own = found.decoding * found.step[..., -1]
     reading = found.reading[..., -1]
     blocks = server.blocks.variation(demand.output_tokens - 1, demand.output_spread)
@@ -203,7 +203,7 @@ def _variation(server: Server, demand: Demand, gamma: int, found: Population) ->
 
 
 def _met_step(law: _Law, rate: Floats, chunks: float) -> Floats:
-    """Returns the mean length of the step that an arrival finds running; 0 if it finds none.
+    """Returns the mean seconds of the step that runs when a request arrives, 0 in an idle server.
 
     Long steps gather more prompts, which make the next steps long.
     """
@@ -213,7 +213,7 @@ def _met_step(law: _Law, rate: Floats, chunks: float) -> Floats:
 
 
 def _together(server: Server, demand: Demand, law: _Law, rate: Floats) -> Floats:
-    """Returns the time that all prompts add to the step that ends a request's prompt."""
+    """Returns the seconds that all prompts add to the step in which a request's prompt ends."""
     chunk = server.prompts.chunk
     assert chunk is not None
     load = np.minimum(rate * law.reading, _NEARLY)
