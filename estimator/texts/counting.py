@@ -61,7 +61,8 @@ class Totals(msgspec.Struct, frozen=True):
     `hits` in groups of few or single texts.
 
     texts: number of texts.
-    hits, tokens: by group, number of tokens that a draft starting there predicts, and of all.
+    hits: by group, number of tokens that equal the first token of a draft starting there.
+    tokens: by group, number of all tokens.
     blocks: by group and least length of a match, number of blocks with 0, …, γ drafted tokens, for
       γ = 1, 2, … one after the other. block_tokens: number of all tokens in these groups.
     skipped, first_skipped: number of skipped lines, and the first one with its reason.
@@ -99,7 +100,7 @@ def least_matches(draft: str) -> tuple[int, ...]:
     """Returns the least match lengths to try, at most MOST_TRIED, ascending.
 
     A lookup copies after a match of at least this length. The first length is the lookup's own
-    setting. For drafts of other kinds the only length is 0.
+    setting. Drafts of other kinds have the single length 0.
     """
     shortest, longest = parse_drafter(draft).lookup_lengths or (0, 0)
     if longest - shortest < MOST_TRIED:
