@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
     """Returns an output folder's path; raises a usage error if the folder exists or cannot be made.
 
-    If the folder holds a finished training, files that an interrupted run left next to the folder
-    are removed first.
+    If the existing folder holds a finished training, the work files that it left next to the folder
+    are removed before the error.
     """
     if (value / "training.json").is_file():
         from reference.files import held

@@ -49,7 +49,7 @@ class Drawn(Printed):
 class DeploymentOptions(Deployed):
     """The deployment that the batch-size figure shows.
 
-    context: Tokens cached.
+    context: Tokens in the cache of each sequence.
     alpha: Acceptance rate.
     """
 

@@ -34,8 +34,8 @@ class MeasureOptions:
     batch_size: Texts that the target writes at once for alpha; costs are measured at batch 1.
     batches: Also time passes over this many sequences, for 'plan --profile P --batch'.
     context: With --batch: tokens in the cache of each sequence.  [default: 128]
-    texts: Measure a draft that copies (lookup, suffix, ngram) along texts already written, without
-      a model: a .jsonl or .parquet with a prompt and an output each, text or ids.
+    texts: Measure a draft that copies (lookup, suffix, ngram) on recorded texts, without a model: a
+      .jsonl or .parquet file with a prompt and an output in each record, as text or ids.
     tokenizer: Tokenizer of --texts: embedded, a hub name or a folder.  [default: none, for ids]
     skip_bad_lines: Leave out lines that cannot be read, and count them.
     processes: Processes that share the log.  [default: one per core]

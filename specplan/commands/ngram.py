@@ -36,9 +36,9 @@ class TrainNgramOptions:
       folder.
     prune: Drop n-grams that occur this often or less: a count for each order, as 0,0,1; the last
       count also holds for higher orders.
-    estimator: KenLM's lmplz or our own, which agree; auto: lmplz if it is given or on PATH.
+    estimator: KenLM's lmplz or our own, with equal results; auto: lmplz if it is given or on PATH.
     smoothing: Interpolated modified Kneser-Ney, or Katz's back-off with Good-Turing discounts.
-    lmplz: KenLM's lmplz, if it is not on PATH.
+    lmplz: Path of KenLM's lmplz, if it is not on PATH.
     """
 
     order: int = option(default=3)

@@ -91,7 +91,7 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
 
 
 def _timed(observation: Observation) -> Run | None:
-    """Returns an observation as a timed run for planning; None if it has no possible time."""
+    """Returns an observation as a timed run; None if its time is unknown, or impossible (warns)."""
     try:
         return observed_run(observation, context=DEFAULT_CONTEXT)
     except ValueError as error:

@@ -21,11 +21,12 @@ MOST_NODES, MOST_DEPTH = 256, 32
 
 @dataclass(frozen=True)
 class Trees(Printed):
-    """Acceptance by rank, and the trees to consider.
+    """Options of the acceptance by rank, and of the trees to consider.
 
     by_rank: How often the target's token is the draft's 1st, 2nd, ... choice.  [default: the
       profile's]
-    draft_pass_ms: Draft passes over 1, 2, 4, 8, ... tokens.  [default: --draft-ms, over any]
+    draft_pass_ms: Milliseconds of draft passes over 1, 2, 4, 8, ... tokens.  [default: --draft-ms
+      for any number]
     max_nodes: The most tokens of a tree.
     max_depth: The most tokens on a path, which is also the number of draft passes.
     server: Print only the flags with which this program drafts the best tree.

@@ -14,7 +14,7 @@ _MOSTLY = 0.5
 
 
 def load_notes(row: Plan, load: Load) -> list[str]:
-    """Returns notes for the user on one plan's load: the source of its costs, and its memory."""
+    """Returns notes on one plan's load (batch size, context): its costs' source, and its memory."""
     draft = "" if load.draft_kind == "model" else f" The draft was taken for {load.draft_kind}."
     notes = [f"Costs {load.origin}, batch {row.price.batch}, context {load.context}.{draft}"]
     if not load.fits:

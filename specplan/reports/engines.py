@@ -31,9 +31,9 @@ def validation_data(found: EngineValidation) -> dict[str, Any]:
 
 
 def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
-    """Returns a validation as text, and whether the counted acceptance is as predicted.
+    """Returns a validation as text: a table and step times for each temperature and concurrency.
 
-    Each temperature and concurrency has a table and a line of step times.
+    The text also states whether the counted acceptance is as predicted.
     """
     first, (mean, most, time_mean, time_most, precision) = found.rows[0], found.summary.values()
     drawn = first.draft_temperature is None or first.draft_temperature >= first.temperature

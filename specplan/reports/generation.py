@@ -111,7 +111,7 @@ def generation_data(generation: Generation, tokenizer: Any) -> dict[str, Any]:
 def counts(generation: Generation, rule: Rule, *, bild: bool) -> str:
     """Returns a text's counts and times, and a warning if the rule is lossy.
 
-    bild: adds fallbacks and rollbacks in per cent of the tokens (Kim et al. 2023, Table 4).
+    bild: whether to add fallbacks and rollbacks in % of the tokens (Kim et al. 2023, Table 4).
     """
     tokens, seconds = len(generation.tokens), generation.decode_seconds
     speed = more = lossy = ""

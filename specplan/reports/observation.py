@@ -200,7 +200,7 @@ def _requests_json(
 
 
 def lengths_text(found: Mapping[str, Any]) -> str:
-    """Returns as text the best draft length of each request and of each category of requests.
+    """Returns text with the best draft lengths by request, and for each category of requests.
 
     found: the field `by_request` of `observation_json`.
     """

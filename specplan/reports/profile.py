@@ -20,7 +20,7 @@ _WIDEST = 14
 
 
 def profile_text(profile: Profile) -> str:
-    """Returns as text a profile that has times: alpha, c, times, and the gain of each gamma."""
+    """Returns a profile with times as text: alpha, c, times, and the speed-up at each gamma."""
     alpha, times, cost, setup = profile.alpha, profile.times, profile.cost, profile.setup
     assert times is not None
     assert cost is not None
@@ -155,7 +155,7 @@ def _within(estimate: Estimate | Alpha, form: str) -> str:
 
 
 def texts_profile(profile: Profile) -> str:
-    """Returns as text a profile of recorded texts, which has no times."""
+    """Returns a profile of recorded texts, which has no times, as text."""
     alpha, drafting, rows = profile.alpha, profile.drafting(), []
     for gamma, blocks in drafting.blocks.items():
         tokens = float(drafting.acceptance.tokens_per_call(gamma))
@@ -191,7 +191,7 @@ def other_way(way: DraftSampling) -> DraftSampling:
 
 
 def drawn_by(way: DraftSampling) -> str:
-    """Returns text that names a way of drafting and the servers that use it by default."""
+    """Returns text that names the drafts (sampled or argmax), and servers that default to them."""
     servers = names_of(lambda kind: kind.exports and kind.exports.draft_sampling == way)
     return f"{way.capitalize()} drafts, as by default in {listed(servers)} (--draft-sampling {way})"
 

@@ -133,7 +133,7 @@ class StoppedPlans:
 
 
 def _gained(gain: StopGain) -> str:
-    """Returns as text a threshold's gain with its interval, and its gain on held-out texts."""
+    """Returns text with a threshold's gain, its interval, and its gain on held-out texts."""
     interval, held_out = "", "; one text gives no interval"
     if gain.low is not None and gain.high is not None and gain.held_out is not None:
         interval = f" ({percent()} interval {_percent(gain.low)} to {_percent(gain.high)})"
@@ -160,8 +160,8 @@ class AdaptivePlans:
     def json(self) -> dict[str, Any]:
         """Returns a JSON object: `rows` by batch size, and the geometric mean of each gain.
 
-        oracle_gain_reached: gain of ranking over gain of an oracle that knows which tokens are
-          accepted; null if the oracle gains nothing.
+        oracle_gain_reached: log(gain by ranking) / log(gain of an oracle, which knows the tokens
+          that are accepted); null if the oracle gains nothing.
         """
         rows = []
         for batch, ways in self._speeds.items():

@@ -19,7 +19,7 @@ _INTERVALS = (
 
 
 def rows_table(validation: Validation, *, wide: bool) -> str:
-    """Returns the table of one draft at one temperature; wide: with columns past 80 characters."""
+    """Returns the table of one draft at one temperature; wide: add columns past 80 characters."""
     rows, first, own = validation.rows, validation.rows[0], validation.rows[0].draft_temperature
     best = fastest([row for row in rows if not row.doubts], lambda row: row.measured)
     drawn = "" if own in (None, first.temperature) else f", draft {own:g}"

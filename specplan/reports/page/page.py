@@ -145,7 +145,7 @@ def _draft_json(draft: Named, profile: Profile, best: BestGamma | None) -> dict[
 
 
 def _start(draft: Named) -> dict[str, object]:
-    """Returns the initial positions of the explorer's sliders for a draft."""
+    """Returns the initial values of the sliders in the page's explorer for a draft."""
     return {
         "name": draft.name,
         "alpha": draft.profile.alpha.value,
