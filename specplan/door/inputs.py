@@ -56,7 +56,7 @@ def require_known(stated: Mapping[str, object], settings: type) -> None:
 def settings_of(
     engine: EngineOptions, target: str | None, draft: str | None, text: PromptSettings, seed: int
 ) -> dict[str, Any]:
-    """Returns the settings that every kind of run needs, on an engine or specplan's own decoder."""
+    """Returns keyword arguments of a run's request, on an engine or on specplan's own decoder."""
     from engines.kind import EngineSettings
     from estimator.settings import ModelSettings, TimingSettings
 
@@ -94,7 +94,7 @@ def source_of(prompts: Prompts | None, max_new_tokens: int) -> Iterator[PromptSe
 def both(
     acceptance: AcceptanceKind | OfRuns | Observation | Profile, cost: CostKind | Profile | None
 ) -> tuple[AcceptanceKind, CostKind]:
-    """Returns acceptance and cost; without a cost, an acceptance such as Runs gives both."""
+    """Returns acceptance and cost; if cost is None, an acceptance such as Runs gives both."""
     if isinstance(acceptance, Profile):
         acceptance = ProfileAcceptance(ProfileFile(acceptance))
     if isinstance(cost, Profile):
@@ -117,7 +117,7 @@ def both(
 
 
 def _observed(seen: Observation, cost: CostKind | None) -> tuple[AcceptanceKind, CostKind | None]:
-    """Returns the observed acceptance, and the cost; the observed run is added to stated runs."""
+    """Returns the observed acceptance and the cost, to whose runs the observed run is added."""
     from engines.observing.profiles import observed_run
     from simulator.cost.pricing import DEFAULT_CONTEXT
 

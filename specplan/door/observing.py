@@ -28,7 +28,7 @@ class ObserveArguments:
     """A request to `specplan observe`.
 
     reading: options that name the sources: a `Followed` with --follow, else an `Observed`.
-    profile: gives c_hat to costs that have none; None: no profile was given.
+    profile: the stated profile, for ĉ (operations of a draft step / target step); None: none.
     costs: cost of blocks that the user states; None: computed from the sources' times, if any.
     """
 
@@ -42,7 +42,7 @@ class ObserveArguments:
         return (self.costs.runs or ()) if isinstance(self.costs, Runs) else ()
 
     def completed(self, observation: Observation) -> ObserveArguments:
-        """Returns the request; its runs without an accepted length get the observed length."""
+        """Returns the request, in which runs without an accepted length get the observed one."""
         if not isinstance(self.costs, Runs):
             return self
         law = observation.acceptance(law_of(self.reading.draft_kind))
@@ -104,7 +104,7 @@ def origin_of(row: Plan, reading: Observed) -> Origin:
 
 
 def asked(ctx: click.Context) -> ObserveArguments:
-    """Returns the request that the command's options state."""
+    """Returns the request that the command's options make; refuses options that do not fit."""
     follows = ctx.params["follow"]
     records: list[type] = [Followed if follows else Observed, Profiled]
     if any(is_stated(ctx, name) for kind in cost_kinds() for name in kind.reads()):

@@ -125,8 +125,8 @@ def requested(
 def planned(request: PlanRequest, origin: Origin) -> tuple[tuple[Plan, ...], Origin]:
     """Returns the plans and their origin.
 
-    If a profile has sampled and argmax drafts, the plans are for one of the two. The origin then
-    contains the plan for the other.
+    If a profile was measured with sampled and with argmax drafts, the plan is for one of these ways
+    to draft, and the returned origin contains the plan for the other way.
     """
     from simulator.choice.plan import plans
 
@@ -138,7 +138,7 @@ def planned(request: PlanRequest, origin: Origin) -> tuple[tuple[Plan, ...], Ori
 
 
 def profiled(*given: object) -> Profiled:
-    """Returns the profile of acceptance or cost, whichever has one first; else no profile."""
+    """Returns the first profile of acceptance and cost; if both have none, an empty `Profiled`."""
     paths = (each.profile_path for each in given if isinstance(each, Profiled))
     return Profiled(next(paths, None))
 
@@ -213,7 +213,7 @@ def _ended(request: PlanRequest, found: Thresholds) -> PlanRequest:
 
 
 def ranked(file: Profiled, origin: Origin) -> RankedTexts:
-    """Returns the profile's texts with ranked draft tokens, for `--verification adaptive`."""
+    """Returns a profile's texts with the drafts' confidences, for `--verification adaptive`."""
     from estimator.profiles.adaptive import ranked_texts
     from estimator.profiles.p_min import recorded_traces
 

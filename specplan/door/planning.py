@@ -52,7 +52,7 @@ class PlanResult:
 
     @property
     def best(self) -> Best:
-        """The γ with the largest speed-up, its speed-up, and its tokens per target call."""
+        """The draft length with the largest speed-up; gamma 0 if no length gains."""
         point = self.plan.point(self.plan.optimal_gamma)
         return Best(point.gamma, point.improvement_factor, point.expected_tokens)
 
@@ -182,7 +182,7 @@ def plan(
 
 
 def exported(profile: Profile) -> dict[str, str]:
-    """Returns a profile's flags for each server that fits; notes are comments above the flags."""
+    """Returns flags by server that can run the profile's drafts; notes are comments above them."""
     from specplan.reports.flags import exported_to
 
     found = {}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def law_of(draft_kind: str | None, priced: Sequence[Pricing] = ()) -> str | None:
     """Returns the kind of draft that selects the prior of acceptance rates; None: not known.
 
-    draft_kind: the kind as a user states it, which has priority over a configuration.
+    draft_kind: the kind as a user states it; None: taken from `priced`.
     priced: costs; if they were computed from a draft's configuration, they name its kind.
     """
     from estimator.model_shapes.head_kind import prior_of  # It imports numpy.
@@ -45,11 +45,11 @@ def sized(
     served: str | None,
     share: float | None = None,
 ) -> Pricing:
-    """Returns the pricing with the draft's weights as a share of the target's, if it is known.
+    """Returns the pricing with `draft_share`, draft's size / target's size, if it is known.
 
     named: names of draft and target, which may state their sizes.
     runs: measurements, which may state the share or the target's name.
-    served, share: the target's name and the share, as a server or profile states them.
+    served, share: target's name and draft's share as a server or profile states them, if it does.
     """
     target = named.target or next((run.model for run in runs if run.model is not None), served)
     known = [price.draft_share, named_share(target, named.draft), share]
@@ -62,8 +62,8 @@ def walled(
 ) -> tuple[CostKind, Wall | None]:
     """Returns the costs without runs beyond captured graphs, and the limit of captured graphs.
 
-    A run is beyond captured graphs if its step exceeds the limit and its baseline's step does not.
-    It would spoil the fit, so it is left out and a warning is printed.
+    A run is beyond captured graphs if its own step exceeds the limit, but a step of the baseline
+    does not. Such a run would spoil the fit, so it is left out with a warning.
 
     server: the engine to use if the costs do not name one.
 
@@ -87,7 +87,7 @@ def walled(
 
 
 def _wall(graphs: Graphs, engine: EngineKind | None) -> Wall | None:
-    """Returns the stated limit of captured graphs, else the engine's; None: no limit is known."""
+    """Returns the stated limit of captured graphs, or the engine's; None: no limit is known."""
     own = None if engine is None else engine.wall
     if graphs.graph_tokens is not None and graphs.graph_requests is not None:
         raise click.UsageError("--graph-tokens cannot be combined with --graph-requests")

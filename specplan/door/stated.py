@@ -35,7 +35,7 @@ __all__ = [
 
 
 class ObservedCounts(AcceptanceKind):
-    """Acceptance inferred from a server's counts, and from other runs with the server's draft."""
+    """Acceptance estimated from a server's counts together with counts of further runs."""
 
     def __init__(self, seen: Observation, others: Sequence[Accepted]) -> None:
         self._seen, self._others = seen, others
@@ -67,8 +67,9 @@ def Iid(alpha: float) -> kinds.Alphas:
 def ByPosition(rates: Sequence[float], *, conditional: bool = False) -> accepted.Positions:
     """Returns acceptance rates of positions 1, 2, ..., as servers print them.
 
-    rates: for each position, the share of all drafts that are accepted up to it; must not rise.
-    conditional: whether each rate instead counts only drafts accepted at all earlier positions.
+    rates: for each position, the share of all drafts whose tokens up to it are accepted; must not
+      rise with the position.
+    conditional: whether rates are shares of the drafts whose earlier tokens are all accepted.
     """
     return accepted.Positions(tuple(rates), conditional)
 
@@ -114,8 +115,8 @@ def Run(
 
     gamma: drafted tokens per block; 0: without speculation.
     tpot: milliseconds between two tokens of one sequence.
-    length: tokens per block, the target's own included (mean acceptance length); None: computed
-      from the acceptance given to `plan`.
+    length: tokens per block, including the token that the target adds (mean acceptance length);
+      None: computed from the acceptance given to `plan`.
     rates: acceptance by position as shares of all drafts, in place of length.
     batch: sequences decoded together.
     context: tokens in each sequence's cache; None: 1024.
@@ -129,7 +130,7 @@ def Run(
 def Runs(runs: Sequence[_Run], *, batch: int | None = None) -> OfRuns:
     """Returns the cost of blocks and their accepted lengths from runs of one server.
 
-    runs: runs with and without speculation, which agree within their noise.
+    runs: runs with and without speculation; at one load, longer drafts must not make faster steps.
     batch: the batch to plan for, if runs have several; None: the runs' batches.
     """
     from simulator.cost.fitted.runs import require_consistent

@@ -111,7 +111,7 @@ def _demand(load: Arrivals, trace: Requests | None) -> Demand:
 
 
 def _burst(most: int, demand: Demand, trace: Requests | None) -> Requests:
-    """Returns `most` requests that arrive together: the trace's first, or ones of mean lengths."""
+    """Returns `most` simultaneous requests: the first of the trace, or requests of mean length."""
     import numpy as np
 
     from simulator.numerics.arguments import integer
@@ -129,7 +129,7 @@ def _burst(most: int, demand: Demand, trace: Requests | None) -> Requests:
 def _arrivals(
     simulation: Simulation, demand: Demand, trace: Requests | None
 ) -> Callable[[float], Requests] | None:
-    """Returns the function that makes arriving requests at a given rate; None: no simulation."""
+    """Returns a function from rate (1/s) to arriving requests; None: arrivals are not simulated."""
     if not simulation.simulate:
         for name in ("requests", "seed"):
             if getattr(simulation, name) is not None:

@@ -52,9 +52,9 @@ def priced_loads(
 
 
 def spread_of(known: Profile) -> float:
-    """Returns the standard deviation of a profile's α between prompts, by the jackknife.
+    """Returns the standard deviation of a profile's α between prompts, stored or by the jackknife.
 
-    The α of one prompt is n α - (n - 1) times the α of the others (pseudo-values, Tukey 1958).
+    Jackknife: a prompt's α is n α - (n - 1) α₋, with α₋ from the other prompts (Tukey 1958).
     """
     from math import sqrt
     from statistics import stdev
@@ -126,7 +126,7 @@ def pair_of(
 
 
 def _prompts(price: Pricing, demand: Demand, batching: Batching) -> tuple[Prompts, Prompts]:
-    """Returns the times in which a server reads prompts: with a draft, and without."""
+    """Returns the times that a server takes to read prompts, with a draft and without one."""
     from simulator.traffic.server import Prompts
 
     chunk = batching.chunk_tokens or None
@@ -144,7 +144,7 @@ def _prompts(price: Pricing, demand: Demand, batching: Batching) -> tuple[Prompt
 
 
 def _cache_tokens(priced: Sequence[Pricing]) -> float | None:
-    """Returns how many tokens' caches fit into GPU memory next to the weights; None: not known."""
+    """Returns how many cached tokens fit into GPU memory next to the weights; None: not known."""
     first, last = priced[0].load, priced[-1].load
     if first is None or last is None or first is last or first.memory_gb is None:
         return None

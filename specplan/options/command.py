@@ -25,7 +25,7 @@ Way = Callable[..., None]
 
 
 class Option(click.Option):
-    """An option with its place in the help. Its callback only runs on values that users state."""
+    """An option with its heading in the help. Its callback runs only on values that users state."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ def takes(
     """Returns a decorator that adds the options of classes to a command, each option once.
 
     heading: heading of these options in the help.
-    without, rare: fields to leave out, and fields that only --help-all shows here.
+    without: fields to leave out. rare: fields that only --help-all shows for this command.
     """
     found: dict[str, Field[Any]] = {}
     for each in classes:
@@ -101,7 +101,7 @@ def flags_of(declaration: Field[Any]) -> tuple[str, ...]:
 
 
 def declared(record: type[Any]) -> Mapping[str, Field[Any]]:
-    """Returns the options that a class declares, by field, its own before its base classes'."""
+    """Returns the options of a class and its base classes by field name; its own come first."""
     known: dict[str, Field[Any]] = {}
     for part in record.__mro__:
         types: Mapping[str, Any] = vars(part).get("__annotations__", {})
@@ -119,12 +119,12 @@ def declared(record: type[Any]) -> Mapping[str, Field[Any]]:
 
 
 class Command(click.Command):
-    """A command whose options are each given once, and read or rejected by name.
+    """A command that rejects an option that is given twice or that the selected way does not read.
 
-    ways: functions that run the command, such as `validate` on an engine, each by the option that
-      selects it ("--engine", "--decoder bild"; "" for the default). The first selected one runs.
-      Its arguments are records: dataclasses whose fields have the names of options. Without ways,
-      the command's own function runs.
+    ways: functions that run the command, by the option that selects them ("--engine", "--decoder
+      bild"; "" for the default). The first selected function runs. Its arguments are records:
+      dataclasses whose fields have the names of options. Without ways, the command's own function
+      runs.
     """
 
     format_help_text, format_options = write_text, write_options
@@ -170,7 +170,7 @@ def repeatable(option: click.Option) -> bool:
 
 
 def option_name(param: click.Parameter) -> str:
-    """Returns a parameter's name on the command line: an option's long form, an argument's name."""
+    """Returns an option's long form, such as --gamma, or an argument's name."""
     return next((text for text in param.opts if text.startswith("--")), param.opts[0])
 
 
@@ -181,7 +181,7 @@ def is_stated(ctx: click.Context, name: str | None) -> bool:
 
 
 def reads(*records: str | type[Any]) -> Callable[[Way], Way]:
-    """Returns a decorator that declares the records of a function: classes or "module:class"."""
+    """Returns a decorator that stores a function's classes of options; str: "module:class"."""
 
     def decorate(way: Way) -> Way:
         way.records = records  # type: ignore[attr-defined]
@@ -191,13 +191,13 @@ def reads(*records: str | type[Any]) -> Callable[[Way], Way]:
 
 
 def records_of(way: Way) -> list[type[Any]]:
-    """Returns the classes of options that a function with `reads` takes, in order."""
+    """Returns the classes of options that `reads` stored for a function, in argument order."""
     records: Sequence[str | type[Any]] = way.records  # type: ignore[attr-defined]
     return [resolve_name(each) if isinstance(each, str) else each for each in records]
 
 
 def selector(way: str) -> str | None:
-    """Returns the name of the option that selects a way to run; None for the default way."""
+    """Returns the field name of the option that selects a way; None for the default way ""."""
     return way.partition(" ")[0].removeprefix("--").replace("-", "_") or None
 
 
@@ -209,7 +209,7 @@ def selects(way: str, ctx: click.Context) -> bool:
 def fill(ctx: click.Context, records: Sequence[type[Any]], *, way: str = "") -> list[Any]:
     """Returns records with the values of a command's options; refuses options that none reads.
 
-    Fields of options that are not stated keep their default. way: option that selects the records.
+    Fields of options that are not stated keep their default. way: the key of `Command.ways`.
     """
     read = {name for record in records for name in names_of(record)} | {selector(way)}
     for param in ctx.command.params:
@@ -231,7 +231,7 @@ def _refusal(ctx: click.Context, param: click.Parameter, way: str) -> str:
 
 
 def names_of(record: type[Any]) -> set[str]:
-    """Returns the names of all options that a record reads."""
+    """Returns the names of all options that a record and the records in its fields read."""
     inner, own = _inner(record), {each.name for each in fields(record)}
     return (own - inner.keys()).union(*map(names_of, inner.values()))
 
@@ -246,5 +246,5 @@ def _filled(ctx: click.Context, record: type[Any]) -> Any:
 
 
 def _inner(record: type[Any]) -> dict[str, Any]:
-    """Returns those fields of a record that are records themselves, with their classes."""
+    """Returns the classes of a record's fields that are records themselves, by field name."""
     return {name: kind for name, kind in get_type_hints(record).items() if is_dataclass(kind)}

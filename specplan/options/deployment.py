@@ -43,24 +43,24 @@ class OwnGpu:
 class Deployed(OwnGpu):
     """Both models and their machine.
 
-    engine_family: The server, with --target-config. Its times outside the models are taken from
-      public measurements.  [default: any]
+    engine_family: The server, with --target-config. Public measurements of it give its times
+      outside the models.  [default: any]
     cost_model: With --target-config: kernels (latencies that NVIDIA measured, extra kernels),
       public (the roofline), both corrected by public measurements of servers, or roofline (the
       GPU's data sheet, no server).  [default: the first that covers the GPU]
-    target_config: The target's config.json. For costs on a --gpu.
-    draft_config: The draft's config.json. A model's, or a head's: EAGLE, Medusa, DFlash and kin,
-      the speculators format, too; the target's own again for its multi-token prediction.
-    gpu: h100, b200, l4, ..., or list. Several in plan, as h100,h200,l40s: a row for each.
+    target_config: The target's config.json, for costs on a --gpu.
+    draft_config: The draft's config.json: of a model, a head (EAGLE, Medusa, DFlash, ...) or the
+      speculators format. For multi-token prediction, state the target's config again.
+    gpu: h100, b200, l4, ..., or list. With plan, several GPUs (h100,h200,l40s) give a row each.
     tp: GPUs that share each layer.
     draft_tp: GPUs that share the draft.  [default: --tp]
     dtype: Number format of both models' weights.  [default: each config's own]
     draft_dtype: Number format of the draft's weights.  [default: --dtype]
     activations: Format of activations.  [default: 16 bits, or the config's]
-    expert_reuse: How far tokens share experts: 0 uniform routing, 1 all the same.
-    efficiency: Share of the roofs that kernels reach.  [default: 0.9, fitted]
+    expert_reuse: How far tokens share experts, from 0 (uniform routing) to 1 (all use the same).
+    efficiency: Share of the GPU's peak rates that kernels reach.  [default: 0.9, fitted]
     layer_overhead_us: Fixed time of each layer, microseconds.  [default: 92, fitted]
-    no_cache: Count both configs' models again, and save no count.
+    no_cache: Count both models' parameters again, and do not save the result.
     """
 
     engine_family: str | None = option("--engine", type=EngineName())

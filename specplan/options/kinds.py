@@ -50,7 +50,7 @@ class Kind:
 
     @classmethod
     def missing(cls, given: set[str]) -> list[str]:
-        """Returns the names of needed options that are not given."""
+        """Returns the names of needed options that are not given, nor replaced by `instead`."""
         absent = [name for name in cls.needs if name not in given]
         others = {n: cls.instead[n] for n in absent if given & set(cls.instead.get(n, ()))}
         return [each for n in absent for each in others.get(n, (n,)) if each not in given]
@@ -128,7 +128,7 @@ def _known(of: type[AnyKind]) -> list[type[AnyKind]]:
 def prices(
     stated: CostKind, max_gamma: int = 0, profile: Profile | None = None
 ) -> tuple[Pricing, ...]:
-    """Returns the stated pricings. A c_hat that is not stated is taken from the profile."""
+    """Returns the pricings of a stated cost; without a c_hat of its own, with the profile's."""
     if getattr(stated, "runs", None):
         from simulator.cost.fitted.runs import require_consistent
 
@@ -141,9 +141,9 @@ def prices(
 def chosen(
     kinds: Sequence[type[AnyKind]], ctx: click.Context, *, shared: Sequence[str] = (), what: str
 ) -> type[AnyKind]:
-    """Returns the way to state an input that the stated options select.
+    """Returns which of `kinds`, the ways to state an input, the stated options select.
 
-    shared: options that do not select a way and that other ways allow.
+    shared: options that do not select a way, and that may be given together with any way.
     what: name of the input in messages.
     """
     given = {name for kind in kinds for name in kind.reads() if is_stated(ctx, name)}
@@ -173,7 +173,7 @@ def filled(ctx: click.Context, *records: type) -> list[Any]:
 
 
 def require(kind: type[Kind], ctx: click.Context, *, first: str) -> None:
-    """Raises a usage error if an option that the way needs is missing or stated twice."""
+    """Raises a usage error if a needed option is missing, or is stated together with `instead`."""
     given = {name for name in kind.reads() if is_stated(ctx, name)}
     for name, others in kind.instead.items():
         twice = [other for other in others if other in given and name in given]
@@ -189,7 +189,7 @@ def _named(ctx: click.Context, name: str) -> str:
 
 
 def _conflict(kinds: Sequence[type[Kind]], ctx: click.Context, names: Sequence[str]) -> str:
-    """Returns a message about two options that cannot be combined."""
+    """Returns the error message for options that no way reads together."""
     selectors = {kind.needs[0] for kind in kinds}
     pairs = combinations(sorted(names, key=lambda name: name not in selectors), 2)
     for first, second in pairs:

@@ -63,16 +63,16 @@ class ModelOptions:
       the target's first layer does.
     dtype: auto: float32 on a CPU, the checkpoint's own elsewhere.
     trust_remote_code: Let a model repository's own code run.
-    prompts: A .txt (one a line), a .jsonl, .ndjson or .json (prompt, text, turns, messages or
-      conversations), or a folder or glob of files.  [default: library sources held out from the
-      embedded models]
-    dataset: Prompts of a Hugging Face data set, read as --prompts reads records; needs pip install
-      -e '.[datasets]'.
+    prompts: File, folder or glob of prompts: .txt (a prompt per line), .jsonl, .ndjson or .json
+      (with prompt, text, turns, messages or conversations).  [default: library sources held out
+      from the embedded models]
+    dataset: Prompts of a Hugging Face data set, with the keys of --prompts; needs pip install -e
+      '.[datasets]'.
     dataset_config: Configuration of a data set that has several.
     dataset_split: Split of the data set.  [default: its only one]
     num_prompts: Number of prompts to use; generate uses one.
     chat: Put each prompt into the chat template, as a user's message.
-    max_new_tokens: Tokens after each prompt, at most.
+    max_new_tokens: Largest number of tokens after each prompt.
     draft_temperature: Temperature of the draft; 0: its likeliest token, the default of servers. The
       output distribution is the target's at any draft temperature.  [default: the target's]
     top_k: Keep the k likeliest tokens.
@@ -138,12 +138,12 @@ class TimingOptions:
 
 
 def _of(has: Callable[[EngineKind], object]) -> str:
-    """Returns the titles of the engines for which `has` is true, as text."""
+    """Returns the titles of the engines for which `has` is true, joined by "or"."""
     return " or ".join(engine_kinds()[name].title for name in names_of(has))
 
 
 def taking(setting: str) -> str:
-    """Returns the titles of the engines that take a setting, as text."""
+    """Returns the titles of the engines that accept a setting, joined by "or"."""
     return _of(lambda kind: setting in kind.takes)
 
 
@@ -152,7 +152,7 @@ class EngineRunOptions:
 
     engine: Run on this engine instead of specplan's own decoder; needs pip install -e '.[engines]'.
     draft_sampling: How the engine chooses draft tokens.  [default: the engine's own]
-    concurrencies: Numbers of simultaneous requests, a list.
+    concurrencies: List of numbers of simultaneous requests, e.g. 1,8.
     target_url: URL of a running server with the target only.
     draft_url: URL of a running server with the draft only.
     """

@@ -34,8 +34,8 @@ COPIES = MappingProxyType({"suffix": "suffix", "ngram": "lookup"})
 class DraftNamed:
     """Names of the models, the kind of draft, and the largest γ.
 
-    target: The target's name. With --draft, the sizes in both names check c.
-    draft: The draft model's name. For --export, and with --target for a check of c.
+    target: The target's name. With --draft, c is checked against the sizes in both names.
+    draft: The draft model's name, for --export. With --target, its size is used to check c.
     draft_kind: Kind of draft, without --draft-config. It selects the usual acceptance after the
       counted positions, and the method that --export names.
     max_gamma: The largest gamma to consider.
@@ -53,8 +53,9 @@ class Choice(DraftNamed):
 
     c_hat: Operations of a draft step over operations of a target step.  [default: c]
     gamma: Evaluate this gamma.  [default: the best]
-    near: Advise the smallest gamma that is at most this much slower than the best.
-    reads_again: The target reads accepted tokens again. Recurrent layers do so after a rejection.
+    near: Advise the smallest gamma that is at most this many per cent slower than the best.
+    reads_again: The target reads accepted tokens a second time. Recurrent layers do so after a
+      rejection.
     """
 
     c_hat: float | None = rare()
@@ -67,8 +68,8 @@ class Choice(DraftNamed):
 class Graphs:
     """Limits of captured graphs.
 
-    graph_tokens: Most tokens of a step in captured graphs; 0: no limit.  [default: vLLM's 512]
-    graph_requests: Most requests of a step in captured graphs; 0: no limit.  [default: SGLang's
+    graph_tokens: Largest step in captured graphs, in tokens; 0: no limit.  [default: vLLM's 512]
+    graph_requests: Largest step in captured graphs, in requests; 0: no limit.  [default: SGLang's
       256, TensorRT-LLM's 128]
     """
 
@@ -80,8 +81,8 @@ class Graphs:
 class StoppingOptions:
     """Thresholds and rule of drafts that end early.
 
-    p_min: Also plan the confidence below which a draft ends. Thresholds, or auto for 0 to 0.95;
-      needs --profile. For a lookup on recorded texts: the least number of matched tokens.
+    p_min: Also plan the confidence below which a draft ends. State thresholds, or auto for 0 to
+      0.95; needs --profile. With a lookup on recorded texts: least number of matched tokens.
     stopping_rule: The rule of --p-min: llama.cpp, llama.cpp-older, transformers, product,
       calibrated.  [default: the rule of --export's server, else llama.cpp]
     """
@@ -94,7 +95,7 @@ class StoppingOptions:
 class Answer(Written):
     """The file and the form of an answer, and the server to print flags for.
 
-    server: Print only the flags of the advised gamma. --gamma states another.
+    server: Print only the flags of the advised gamma, or of the gamma that --gamma states.
     """
 
     server: str | None = option("--export", type=EngineName(lambda kind: kind.exports))
@@ -116,9 +117,9 @@ def addresses(
 class Sources(DraftNamed):
     """Metrics pages, logs and other files to read counts from.
 
-    gamma: Drafted tokens per block, where the source does not have it.
-    interval: Read twice, S seconds apart, and take what was counted between.
-    timeout: Refuse an answer of a server that takes longer than S seconds in all.
+    gamma: Drafted tokens per block, if the source does not state them.
+    interval: Read twice, S seconds apart, and use the counts between both readings.
+    timeout: Refuse a server whose complete answer takes longer than S seconds.
     """
 
     sources: tuple[str, ...] = ()
@@ -141,11 +142,11 @@ class Followed(Sources):
 class Observed(Sources, Printed):
     """Sources that are read once, and the form of the answer.
 
-    since: An earlier scrape of the same server, to be subtracted; of several sources one each.
+    since: File with an earlier scrape of the server, to be subtracted; one for each source.
     draft_sampling: How the deployment drafts, for the profile; counters do not show it.  [default:
       argmax]
     output: Write a profile here, to plan with.
-    server: Print only what sets the advised gamma there.
+    server: Print only this server's flags for the advised gamma.
     """
 
     since: tuple[str, ...] = option(type=click.Path(), multiple=True, default=(), metavar="FILE")
@@ -173,14 +174,14 @@ class Observed(Sources, Printed):
 class Batching:
     """How the server batches requests.
 
-    slots: Most sequences decoded together.
-    chunk_tokens: Prompt tokens read in one step with decoding; 0: prompts are read apart.
-    prompt_ms: Time of reading one prompt.  [default: by the roofline]
+    slots: Largest number of sequences decoded together.
+    chunk_tokens: Prompt tokens read in one decoding step; 0: prompts are read in separate steps.
+    prompt_ms: Time to read one prompt, milliseconds.  [default: by the roofline]
     cache_tokens: Tokens that the cache of all sequences holds.  [default: by the GPU's memory]
     gamma: Drafted tokens per block.  [default: the best at each rate]
     max_gamma: The largest gamma to consider.
-    alpha_spread: Standard deviation of alpha between requests.  [default: that between the
-      profile's prompts, else 0]
+    alpha_spread: Standard deviation of alpha between requests.  [default: between the profile's
+      prompts, else 0]
     """
 
     slots: int = option(default=256, metavar="N")
@@ -217,9 +218,9 @@ class Arrivals:
     """Arrivals and latency targets.
 
     rate: Requests a second: 5, a list, or a range 1:20:1.  [default: the trace's]
-    prompt_tokens: Mean length.
-    output_tokens: Mean length of outputs.
-    trace: Requests in place of both: a CSV with time (s), prompt_tokens and output_tokens.
+    prompt_tokens: Mean length of prompts, in tokens.
+    output_tokens: Mean length of outputs, in tokens.
+    trace: CSV of requests with time (s), prompt_tokens and output_tokens, in place of both means.
     burst: Send N requests at once, and show the time until all are done, with no draft, a fixed
       gamma, and gamma by batch.
     slo: Latency targets, e.g. ttft=500,tpot=50 (milliseconds).
@@ -238,7 +239,7 @@ class Simulation:
     """Whether and how arrivals are simulated, and what is drawn.
 
     simulate: Simulate arrivals, too: percentiles, and gamma by batch and by request.
-    requests: How many to simulate.  [default: 20000]
+    requests: Number of simulated requests.  [default: 20000]
     seed: Seed of the arrivals.  [default: 0]
     figure: Draw latency against rate into this PNG, SVG or PDF file.
     """

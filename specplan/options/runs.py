@@ -45,7 +45,7 @@ def parse_runs(values: tuple[str, ...]) -> tuple[Run, ...]:
 
 
 def parse_run(text: str) -> Run:
-    """Returns the run of "KEY=VALUE,...".
+    """Returns the run that a text of the form "KEY=VALUE,..." states, with these keys.
 
     gamma (or K): drafted tokens per block; 0: no speculation.
     tpot (ms per token), tps (tokens/s of one sequence) or total_tps (of all sequences).
@@ -106,7 +106,7 @@ def counts_of(runs: Sequence[Run]) -> list[Accepted]:
 def completed(
     runs: Sequence[Run], acceptance: Acceptance, counted: Accepted | None = None
 ) -> tuple[Run, ...]:
-    """Returns the runs; missing lengths come from counts at the run's γ, else from acceptance."""
+    """Returns runs; missing lengths are from `counted` if it has the run's γ, or `acceptance`."""
 
     def filled(run: Run) -> Run:
         if counted is not None and counted.gamma == run.gamma:
@@ -123,7 +123,7 @@ def completed(
 
 
 def _with_file(stated: Mapping[str, str]) -> tuple[dict[str, str], Observation]:
-    """Returns a run's keys, completed from its file, and the file's observation."""
+    """Returns a run's keys and values with those read from its `file`, and the observation."""
     from engines.sources import observe
 
     file, others = stated["file"], {key: stated[key] for key in stated if key != "file"}
@@ -158,7 +158,7 @@ def _one_of(stated: Mapping[str, str], keys: tuple[str, ...], text: str) -> str:
 
 
 def _seconds(stated: Mapping[str, str], batch: int, text: str) -> float:
-    """Returns the seconds between two tokens of one sequence."""
+    """Returns seconds between two tokens of one sequence, from tpot, tps or total_tps."""
     key = _one_of(stated, _SPEEDS, text)
     value = _number(stated[key])
     if value <= 0:
@@ -174,7 +174,7 @@ def _seconds(stated: Mapping[str, str], batch: int, text: str) -> float:
 
 
 def _accepted(stated: Mapping[str, str], gamma: int, text: str) -> Accepted:
-    """Returns the counts of accepted tokens that a run states."""
+    """Returns a run's counts of accepted tokens, from length, rates or accepted."""
     from simulator.acceptance.accepted import Accepted
 
     key = _one_of(stated, _ACCEPTED, text)

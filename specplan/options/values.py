@@ -58,7 +58,7 @@ numbers = callback(parse_numbers)
 
 
 def _parts(text: str) -> list[str]:
-    """Returns the parts of a list, which may have the brackets of JSON."""
+    """Returns the texts between the commas of a list, which may have JSON's brackets."""
     bare = text.strip()
     bare = bare[1:-1] if bare.startswith("[") and bare.endswith("]") else bare
     return [part.strip() for part in bare.split(",")]
@@ -142,7 +142,7 @@ def _decimal(text: str) -> Decimal:
 
 
 class EngineName(click.Choice[str]):
-    """The names of engines for which `has` is true. Parsing other options does not read them."""
+    """An option's type: a name of an engine for which `has` is true. Imports engines when used."""
 
     def __init__(self, has: Callable[[EngineKind], object] = bool) -> None:
         self._has, self.case_sensitive = has, True
@@ -167,7 +167,7 @@ def listing(names: Callable[[], Iterable[str]]) -> Callable[..., Any]:
 
 
 def near(name: str, names: Iterable[str]) -> str:
-    """Returns "did you mean …?" with the known name most like a mistyped one; empty if none is."""
+    """Returns " (did you mean …?)" with the name most similar to a mistyped one; "" if none is."""
     found = get_close_matches(name, names, 1)
     return f" (did you mean {found[0]}?)" if found else ""
 
@@ -184,9 +184,9 @@ class Printed:
 
 @dataclass(frozen=True)
 class Written(Printed):
-    """The form of a printed result, and the JSON file that it is written to, too.
+    """The form of a printed result, and a JSON file for it.
 
-    output: Write the JSON object here, too.
+    output: Also write the JSON object to this file.
     """
 
     output: Path | None = option(
@@ -211,6 +211,6 @@ json_option = declared(Printed)["as_json"]
 
 
 def output_option(help: str, **settings: Any) -> Any:
-    """Returns the option -o, the file that a command writes; settings of `option` may differ."""
+    """Returns the option -o for a command's file; settings override its arguments of `option`."""
     settings = {"metavar": "FILE", "callback": writable, "help": help, **settings}
     return option("-o", "--output", type=click.Path(path_type=Path), **settings)

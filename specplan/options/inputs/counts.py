@@ -35,7 +35,7 @@ def counted(counts: Sequence[Accepted], draft_kind: str | None, *notes: str) -> 
 class CountedAt:
     """The gamma at which an acceptance was counted.
 
-    at_gamma: The gamma those were counted at.
+    at_gamma: The gamma at which the acceptance was counted.
     """
 
     at_gamma: int = option(type=COUNT, metavar="G")
@@ -73,8 +73,7 @@ class AcceptedFraction(CountedAt, AcceptanceKind, order=2, needs=("accepted_frac
 class BlockEfficiency(CountedAt, AcceptanceKind, order=3, needs=("block_efficiency", "at_gamma")):
     """Tokens per target call, and the gamma at which they were counted.
 
-    block_efficiency: Mean acceptance length; with --at-gamma. It is the tokens per call of the
-      target.
+    block_efficiency: Tokens per target call (mean acceptance length), with --at-gamma.
     """
 
     block_efficiency: float = option(metavar="E")
@@ -94,9 +93,9 @@ class BlockEfficiency(CountedAt, AcceptanceKind, order=3, needs=("block_efficien
 class Positions(AcceptanceKind, order=4, needs=("by_position",)):
     """Acceptance rates by position, and whether they are conditional.
 
-    by_position: Rates of positions 1, 2, ... of a draft. As servers print them: they count all
-      drafts.
-    conditional: The rates count only the drafts whose earlier positions were accepted.
+    by_position: Acceptance rates of positions 1, 2, ..., as shares of all drafts, as servers print
+      them.
+    conditional: The rates are shares of the drafts whose earlier positions were accepted.
     """
 
     by_position: tuple[float, ...] = option(
@@ -125,7 +124,7 @@ DRAFT_CLASSES = {"EAGLE-3": "EAGLE", "MTP": "MTP", "DSpark": "block"}
 
 @dataclass(frozen=True, slots=True)
 class Typical:
-    """Acceptance that a source published for a draft, its target and a workload.
+    """Accepted lengths that a source published for a draft, its target and a workload.
 
     lengths: tokens per target call, by gamma.
     """
@@ -167,8 +166,8 @@ def _complete(
 class Published(AcceptanceKind, order=6, needs=("typical",)):
     """The name of a published acceptance.
 
-    typical: Published accepted lengths, or list. Such as eagle3-llama-3.1-8b-chat, to begin with:
-      yours will differ.
+    typical: Published accepted lengths, such as eagle3-llama-3.1-8b-chat, or list. Lengths on your
+      server will differ.
     """
 
     typical: str = option(
@@ -198,7 +197,7 @@ class Published(AcceptanceKind, order=6, needs=("typical",)):
 
 
 class Lengths(Runs, AcceptanceKind, order=7, needs=("runs",)):
-    """Runs with accepted lengths; see the option's help."""
+    """Acceptance from runs (--run) whose accepted lengths are stated."""
 
     def make(self, draft_kind: str | None, server: Server) -> Made:
         found = counts_of(self.runs or ())

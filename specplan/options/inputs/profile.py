@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class ProfileFile:
-    """A profile that is read from its file when it is first needed, or was read before.
+    """A profile that is given, or is read from its file when it is first needed.
 
-    path: the profile's file; None if the profile was read before.
+    path: the profile's file; None if the profile itself is given.
     """
 
     def __init__(self, source: Path | Profile) -> None:
@@ -45,7 +45,7 @@ class ProfileFile:
 class Profiled:
     """A profile.
 
-    profile_path: Acceptance and costs by specplan measure. Other costs go before its own.
+    profile_path: Acceptance and costs by specplan measure. Other stated costs replace its costs.
     """
 
     profile_path: ProfileFile | None = option(
@@ -67,7 +67,7 @@ class Profiled:
 
 
 class OfProfile(Profiled, CostKind, order=5, needs=("profile_path",)):
-    """The profile with costs of one sequence."""
+    """The costs of a profile for one sequence."""
 
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:
         profile = self.profile
@@ -81,7 +81,7 @@ class OfProfile(Profiled, CostKind, order=5, needs=("profile_path",)):
 
 @dataclass(frozen=True)
 class MeasuredLoads(Loads, Profiled, CostKind, order=6, needs=("profile_path", "batch")):
-    """The profile, the batch sizes and the context to use; see each option's help."""
+    """The costs of a profile at stated batch sizes and contexts; see each option's help."""
 
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:
         profile, batches = self.profile, self.batch or ()
@@ -180,7 +180,7 @@ class ProfileAcceptance(Profiled, AcceptanceKind, order=5, needs=("profile_path"
         )
 
     def _sampled(self, profile: Profile, server: EngineKind | None) -> DraftSampling:
-        """Returns the stated draft sampling, else the server's default, else the profile's."""
+        """Returns the stated draft sampling, else the server's if profiled, else the profile's."""
         if self.draft_sampling is not None:
             return self.draft_sampling
         exports = None if server is None else server.exports
@@ -197,7 +197,7 @@ class ProfileAcceptance(Profiled, AcceptanceKind, order=5, needs=("profile_path"
         return served
 
     def _verified(self, profile: Profile, server: EngineKind | None) -> Verification:
-        """Returns the stated verification, else the profile's; by token if the server needs it."""
+        """Returns the stated or the profile's verification; "token" if the server has no other."""
         able = server is None or (server.exports is not None and server.exports.judges_blocks)
         if self.verification == "block" and server is not None and not able:
             raise ValueError(f"verification must be token for {server.name}, got block")

@@ -37,7 +37,7 @@ NAME_THE_ENGINE = (
 
 @dataclass(frozen=True)
 class Roofline(Deployed, Loads, Runs, CostKind, order=4, needs=NEEDS, instead=INSTEAD):
-    """Models, machine, loads, engine, runs and cost model; see each option's help."""
+    """Costs of two configured models on a GPU, corrected by runs; see each option's help."""
 
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:
         loads = list(product(self.context or (DEFAULT_CONTEXT,), self.batch or (1,)))
@@ -52,8 +52,8 @@ class Roofline(Deployed, Loads, Runs, CostKind, order=4, needs=NEEDS, instead=IN
     def _on_one(self, loads: list[tuple[int, int]], max_gamma: int) -> tuple[Pricing, ...]:
         """Returns the pricings on one kind of GPU, one for each context and batch size.
 
-        Unless the data sheet's roofline is stated, measurements of kernels and servers and the
-        user's runs correct them.
+        Measurements of kernels and servers, and the user's runs, correct the roofline, unless
+        `cost_model` is the data sheet's roofline.
         """
         from simulator.cost.fitted.machine import LoadPoint
 
@@ -85,7 +85,7 @@ class Roofline(Deployed, Loads, Runs, CostKind, order=4, needs=NEEDS, instead=IN
 
 
 def _misfits(posterior: Posterior) -> list[str]:
-    """Returns warnings about runs that the fit does not explain, or whose gain is too large."""
+    """Returns warnings about runs that differ from the fit, or gain more than their length."""
     from simulator.cost.fitted.machine import seconds_of
 
     notes = []
@@ -187,7 +187,7 @@ def deployment_of(options: Deployed) -> Deployment:
 def best_cost(
     options: Deployed, deployment: Deployment, loads: Sequence[LoadPoint], runs: Sequence[Run] = ()
 ) -> DeployedCost:
-    """Returns the cost by the stated model, else by the best model that covers the deployment."""
+    """Returns the cost by the stated cost model, or by the first one that covers the deployment."""
     from estimator.costs.deployed_cost import deployed_cost
 
     roof, layer = options.efficiency, options.layer_overhead_us

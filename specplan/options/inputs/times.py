@@ -18,7 +18,7 @@ from specplan.options.values import callback, duration
 
 @callback
 def verify_points(values: tuple[str, ...]) -> dict[int, float]:
-    """Returns milliseconds by number of tokens from values N=MS, each N at most once."""
+    """Returns milliseconds by number of tokens N from texts N=MS; refuses an N that repeats."""
     points: dict[int, float] = {}
     for value in values:
         tokens, equals, milliseconds = value.partition("=")
@@ -102,9 +102,8 @@ class BenchFiles(
 ):
     """Benchmark files of target and draft, and further times of a block.
 
-    bench_paths: Times of the target in a bench's file. Written by llama-bench -o json,
-      llama-batched-bench or vllm bench latency, in place of --target-ms and --verify-ms; repeat for
-      more files.
+    bench_paths: The target's times in a file of llama-bench -o json, llama-batched-bench or vllm
+      bench latency, in place of --target-ms and --verify-ms; repeat for more files.
     draft_bench_paths: The draft's times from the same benches, in place of --draft-ms. Only the
       time of a pass over one token is used; repeat for more files.
     """
@@ -131,7 +130,7 @@ class BenchFiles(
 
 @dataclass(frozen=True)
 class OfRuns(Loads, Runs, CostKind, order=7, needs=("runs",)):
-    """The runs and the batches to plan for; see each option's help."""
+    """Costs from runs (--run), at the batch sizes to plan for; see each option's help."""
 
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:
         from simulator.cost.fitted.by_batch import prices_of_runs
