@@ -48,9 +48,9 @@ class Deployed(OwnGpu):
     cost_model: With --target-config: kernels (latencies that NVIDIA measured, extra kernels),
       public (the roofline), both corrected by public measurements of servers, or roofline (the
       GPU's data sheet, no server).  [default: the first that covers the GPU]
-    target_config: The target's config.json, for costs on a --gpu.
-    draft_config: The draft's config.json: of a model, a head (EAGLE, Medusa, DFlash, ...) or the
-      speculators format. For multi-token prediction, state the target's config again.
+    target_config: The target's config.json. It is needed for costs on a --gpu.
+    draft_config: The draft's config.json. It is of a model, of a head (EAGLE, Medusa, DFlash, ...)
+      or in the speculators format. For multi-token prediction, state the target's config again.
     gpu: h100, b200, l4, ..., or list. With plan, several GPUs (h100,h200,l40s) give a row each.
     tp: GPUs that share each layer.
     draft_tp: GPUs that share the draft.  [default: --tp]

@@ -63,16 +63,16 @@ class ModelOptions:
       the target's first layer does.
     dtype: auto: float32 on a CPU, the checkpoint's own elsewhere.
     trust_remote_code: Let a model repository's own code run.
-    prompts: File, folder or glob of prompts: .txt (a prompt per line), .jsonl, .ndjson or .json
-      (with prompt, text, turns, messages or conversations).  [default: library sources held out
-      from the embedded models]
-    dataset: Prompts of a Hugging Face data set, with the keys of --prompts; needs pip install -e
-      '.[datasets]'.
+    prompts: File, folder or glob of prompts. Formats: .txt (a prompt per line), .jsonl, .ndjson or
+      .json (with prompt, text, turns, messages or conversations).  [default: library sources held
+      out from the embedded models]
+    dataset: Prompts of a Hugging Face data set. It is read with the keys of --prompts; needs pip
+      install -e '.[datasets]'.
     dataset_config: Configuration of a data set that has several.
     dataset_split: Split of the data set.  [default: its only one]
     num_prompts: Number of prompts to use; generate uses one.
     chat: Put each prompt into the chat template, as a user's message.
-    max_new_tokens: Largest number of tokens after each prompt.
+    max_new_tokens: Most tokens after each prompt.
     draft_temperature: Temperature of the draft; 0: its likeliest token, the default of servers. The
       output distribution is the target's at any draft temperature.  [default: the target's]
     top_k: Keep the k likeliest tokens.

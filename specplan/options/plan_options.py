@@ -54,8 +54,7 @@ class Choice(DraftNamed):
     c_hat: Operations of a draft step over operations of a target step.  [default: c]
     gamma: Evaluate this gamma.  [default: the best]
     near: Advise the smallest gamma that is at most this many per cent slower than the best.
-    reads_again: The target reads accepted tokens a second time. Recurrent layers do so after a
-      rejection.
+    reads_again: The target reads accepted tokens again. Recurrent layers do so after a rejection.
     """
 
     c_hat: float | None = rare()
@@ -95,7 +94,7 @@ class StoppingOptions:
 class Answer(Written):
     """The file and the form of an answer, and the server to print flags for.
 
-    server: Print only the flags of the advised gamma, or of the gamma that --gamma states.
+    server: Print only the flags of the advised gamma. With --gamma, flags of that gamma.
     """
 
     server: str | None = option("--export", type=EngineName(lambda kind: kind.exports))

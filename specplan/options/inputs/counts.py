@@ -35,7 +35,7 @@ def counted(counts: Sequence[Accepted], draft_kind: str | None, *notes: str) -> 
 class CountedAt:
     """The gamma at which an acceptance was counted.
 
-    at_gamma: The gamma at which the acceptance was counted.
+    at_gamma: Gamma of the counted drafts.
     """
 
     at_gamma: int = option(type=COUNT, metavar="G")
@@ -73,7 +73,8 @@ class AcceptedFraction(CountedAt, AcceptanceKind, order=2, needs=("accepted_frac
 class BlockEfficiency(CountedAt, AcceptanceKind, order=3, needs=("block_efficiency", "at_gamma")):
     """Tokens per target call, and the gamma at which they were counted.
 
-    block_efficiency: Tokens per target call (mean acceptance length), with --at-gamma.
+    block_efficiency: Mean acceptance length. This is the number of tokens per target call. Needs
+      --at-gamma.
     """
 
     block_efficiency: float = option(metavar="E")
@@ -93,8 +94,8 @@ class BlockEfficiency(CountedAt, AcceptanceKind, order=3, needs=("block_efficien
 class Positions(AcceptanceKind, order=4, needs=("by_position",)):
     """Acceptance rates by position, and whether they are conditional.
 
-    by_position: Acceptance rates of positions 1, 2, ..., as shares of all drafts, as servers print
-      them.
+    by_position: Rates of positions 1, 2, ... of a draft. They are shares of all drafts, as servers
+      print them.
     conditional: The rates are shares of the drafts whose earlier positions were accepted.
     """
 
@@ -166,8 +167,8 @@ def _complete(
 class Published(AcceptanceKind, order=6, needs=("typical",)):
     """The name of a published acceptance.
 
-    typical: Published accepted lengths, such as eagle3-llama-3.1-8b-chat, or list. Lengths on your
-      server will differ.
+    typical: Published accepted lengths, or list. For example eagle3-llama-3.1-8b-chat. Lengths on
+      your server will differ.
     """
 
     typical: str = option(

@@ -102,8 +102,9 @@ class BenchFiles(
 ):
     """Benchmark files of target and draft, and further times of a block.
 
-    bench_paths: The target's times in a file of llama-bench -o json, llama-batched-bench or vllm
-      bench latency, in place of --target-ms and --verify-ms; repeat for more files.
+    bench_paths: The target's times in a bench's file. It is written by llama-bench -o json,
+      llama-batched-bench or vllm bench latency, and replaces --target-ms and --verify-ms; repeat
+      for more files.
     draft_bench_paths: The draft's times from the same benches, in place of --draft-ms. Only the
       time of a pass over one token is used; repeat for more files.
     """
