@@ -140,7 +140,7 @@ def choose_tree(
 def fastest_trees(
     acceptance: ArrayLike, passes: Passes, *, max_nodes: int, max_depth: int
 ) -> TreeAcceptance:
-    """Returns the fastest tree of each size, of the trees with most expected tokens by depth."""
+    """Returns, for each size, the fastest of the trees with most expected tokens at a depth."""
     found = best_trees(acceptance, max_nodes=max_nodes, max_depth=max_depth)
     rates = tuple(found.acceptance.tolist())
     chosen = {}

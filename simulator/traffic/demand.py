@@ -87,7 +87,7 @@ class Demand:
         return self.prompt_tokens + self.output_tokens / 2
 
     def arrivals(self, rate: float, count: int, *, seed: int) -> Requests:
-        """Returns `count` requests of mean length; `rate` per second arrive, a Poisson process."""
+        """Returns `count` requests of mean length: a Poisson process with `rate` per second."""
         number = integer("requests", count, at_least=1)
         gaps = np.random.default_rng(seed).exponential(1 / rate, number)
         lengths = (round(self.prompt_tokens), round(self.output_tokens))

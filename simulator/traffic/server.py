@@ -48,7 +48,7 @@ class Prompts:
         return np.asarray(self.pace * np.interp(wanted, places, seconds) * beyond)
 
     def added(self, tokens: ArrayLike) -> Floats:
-        """Returns the time that prompt tokens add to a decoding step, or of their own pass."""
+        """Returns the seconds that prompt tokens add to a decoding step; no `chunk`: their pass."""
         apart = self.apart(tokens)
         return apart if self.chunk is None else np.maximum(apart - self.apart(1), 0.0)
 
@@ -134,8 +134,8 @@ _SEED = 0
 class Doubt:
     """Random draws of a server's uncertain step times and acceptance rates.
 
-    seconds: factors of step times by draw, batch size (1 to `slots`) and γ (0 to `longest`), shape
-      (draws, slots, longest + 1).
+    seconds: factors that multiply step times, by draw, batch size (1 to `slots`) and γ (0 to
+      `longest`), shape (draws, slots, longest + 1).
     logits: shift of the acceptance rates' logits, and its change with the logarithm of the
       position, shape (draws, 2).
     """

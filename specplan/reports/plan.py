@@ -38,7 +38,7 @@ class Origin:
     """Sources of a plan's numbers, which its text and JSON show.
 
     counted: whether alpha was inferred from counts, assuming i.i.d. acceptances.
-    c_hat_is_c: whether c, a ratio of times, replaces c_hat, a ratio of operations not stated.
+    c_hat_is_c: whether c (a ratio of times) is used for c_hat (of operations), which is not stated.
     draft_sampling: "sampled", or "argmax" if drafts take the likeliest tokens; None: not known.
     verification: whether drafts are verified by token or by block; None if not known.
     quiet: whether the machine was quiet while the profile was measured; None if not known.

@@ -74,8 +74,9 @@ def quickest(files: Sequence[TrafficFile]) -> list[tuple[Rate, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A profile; name: its draft's name on the page, plus the file's name if drafts share one.
+    """A profile and its name on the page.
 
+    name: the draft's name, plus the file's name if drafts share one.
     best: the best γ and its gain, set by `ranked`; None if the profile has no costs.
     """
 
