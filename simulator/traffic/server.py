@@ -48,7 +48,10 @@ class Prompts:
         return np.asarray(self.pace * np.interp(wanted, places, seconds) * beyond)
 
     def added(self, tokens: ArrayLike) -> Floats:
-        """Returns the seconds that prompt tokens add to a decoding step; no `chunk`: their pass."""
+        """Returns the seconds that prompt tokens add to a decoding step that also reads them.
+
+        If `chunk` is None, decoding stops for prompts: returns the seconds of a pass of their own.
+        """
         apart = self.apart(tokens)
         return apart if self.chunk is None else np.maximum(apart - self.apart(1), 0.0)
 

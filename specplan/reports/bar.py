@@ -67,7 +67,7 @@ class Bar(Progress):
 
 
 class Kept(Progress):
-    """Counts finished prompts, for a message on Ctrl-C. path: the profile; None: none is saved."""
+    """Counts finished prompts for a message on Ctrl-C; path: saved profile, None: not saved."""
 
     def __init__(self, path: Path | None) -> None:
         self._path, self._prompts, self._finished = path, 0, 0
