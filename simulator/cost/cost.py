@@ -31,7 +31,7 @@ class Cost(ABC):
 
     @property
     def in_seconds(self) -> bool:
-        """Whether times are seconds; if not, their unit is a target step."""
+        """Whether times are in seconds; if not, the unit of time is one target step."""
         return True
 
     @property
@@ -41,7 +41,7 @@ class Cost(ABC):
 
     @property
     def by_steps(self) -> bool:
-        """Whether each drafted token costs one draft step, so that c describes drafting."""
+        """Whether each drafted token takes one draft step, so that c describes drafting."""
         return True
 
     @property
@@ -66,7 +66,7 @@ class Cost(ABC):
 
     @property
     def theorem8(self) -> bool:
-        """Whether Theorem 8 and Corollary 9 apply: verification and overhead cost nothing."""
+        """Whether Theorem 8 and Corollary 9 apply: `verification_free`, without overhead."""
         return False
 
     @abstractmethod
@@ -75,13 +75,13 @@ class Cost(ABC):
 
     @abstractmethod
     def checking_seconds(self, gamma: ArrayLike) -> Floats:
-        """Returns the time of a block of γ tokens without drafting: verification and overhead."""
+        """Returns a block's time except drafting: verifying γ drafted tokens, and overhead."""
 
     def block_seconds(self, gamma: ArrayLike) -> Floats:
-        """Returns the time of one block.
+        """Returns the time of one block with γ drafted tokens.
 
-        A block that drafts no token still has the overhead; decoding without speculation costs
-        baseline_seconds instead.
+        At γ = 0 a block still has the overhead of speculation; decoding without speculation takes
+        baseline_seconds per token instead.
         """
         return np.asarray(self.drafting_seconds(gamma) + self.checking_seconds(gamma))[()]
 
@@ -90,7 +90,7 @@ class Cost(ABC):
 
             t(γ) = t_0(γ) + Σ_{a<γ} P(rejected after a accepted tokens) · t_p(a + 1)
 
-        t_0 and t_p are the times of blocks and passes of this cost (`docs/hybrids.md`).
+        t_0(γ): block time of this cost; t_p(n): its target pass over n tokens (`docs/hybrids.md`).
 
         rejected: maps γ to the probability of a rejection after 0, …, γ - 1 accepted tokens.
         """
@@ -127,12 +127,12 @@ class Ratio(Cost):
 
 @dataclass(frozen=True, slots=True)
 class ChangedCost(Cost):
-    """A cost that replaces another cost's time of drafting, or adds to its time of checking.
+    """A copy of another cost, `inner`, with a new drafting time or a longer checking time.
 
-    Times are in the unit of `inner`, the other cost.
+    Times are in the unit of `inner`.
 
-    drafting: time of drafting γ tokens, γ at least 1; None: the time of `inner`.
-    again: further time of checking γ drafted tokens, γ at least 1; None: no further time.
+    drafting: maps γ, at least 1, to the time to draft γ tokens; None: the drafting time of `inner`.
+    again: maps γ, at least 1, to a time that is added to `checking_seconds` of `inner`; None: 0.
     """
 
     inner: Cost
@@ -171,6 +171,6 @@ def _of_drafts(gamma: ArrayLike, seconds: Callable[[int], float]) -> Floats:
 
 
 def by_gamma(gamma: ArrayLike, seconds: Callable[[int], float]) -> Floats:
-    """Returns the function's value at each γ, in the shape of `gamma`."""
+    """Returns `seconds(γ)` for each γ, in the shape of `gamma`."""
     lengths = integers("gamma", gamma).astype(object)  # Python's own integers
     return np.asarray(np.vectorize(seconds, otypes=[np.float64])(lengths))[()]

@@ -12,15 +12,16 @@ from simulator.numerics.arguments import Floats, integer, integers, non_negative
 
 @dataclass(frozen=True, slots=True)
 class CostModel(Cost):
-    """Seconds of each part of decoding: a block of γ takes t_d(γ) + t_p(γ+1) + t_o.
+    """Cost in seconds: a block with γ drafted tokens takes t_d(γ) + t_p(γ+1) + t_o.
 
     target_seconds: t_p(n), time of a target pass over n new tokens with a warm cache, by n from 1
       (see `pass_seconds`). With only n = 1, verification is free.
     draft_seconds: t_q, time of one steady draft step with its sampling.
     overhead_seconds: t_o, remaining time of a block.
     baseline_overhead_seconds: t_b, time per baseline token in addition to the target's pass.
-    draft_curve: t_d(γ), time to draft γ tokens, by γ; the first step may cost more or less than
-      later steps. Linear between points and 0, then rising by t_q; without points it is γ·t_q.
+    draft_curve: t_d(γ), time to draft γ tokens, by γ, if a block's first draft step differs from
+      later ones. t_d(0) = 0; t_d is linear between points, and after the last point rises by t_q
+      per token. Without points it is γ·t_q.
     """
 
     target_seconds: Mapping[int, float]
@@ -44,7 +45,8 @@ class CostModel(Cost):
     def c(self) -> float:
         """Time of a steady draft step over time of a target step (Leviathan et al. 2023, Def. 7).
 
-        A block's first step reads two tokens if the last draft was accepted whole.
+        Steady steps exclude a block's first step, which reads two tokens if the previous draft was
+        accepted whole.
         """
         return self.draft_seconds / self.target_seconds[1]
 
@@ -85,7 +87,7 @@ class CostModel(Cost):
 
 
 def pass_points(name: str, points: Mapping[int, float]) -> dict[int, float]:
-    """Returns the times of passes over n new tokens by n, ascending; n = 1 is required."""
+    """Returns the checked times of passes over n new tokens, by ascending n; n = 1 is required."""
     found = _points(f"n in {name}", name, points, at_least=1)
     if 1 not in found:
         raise ValueError(f"{name} must have the point 1, got {list(found)}")

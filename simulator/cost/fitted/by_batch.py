@@ -19,12 +19,12 @@ _DOUBTED = [PARAMETERS.index(each) for each in ("roof", "block", "draft")]
 
 
 def costs_of_runs(runs: Sequence[Run]) -> Posterior:
-    """Returns the cost of blocks fitted to a machine's runs only; without runs, the prior."""
+    """Returns cost parameters fitted only to runs, of one load; without runs, the prior."""
     return infer(FittedMachine(), vague_prior([run.step_seconds for run in runs] or [1.0]), runs)
 
 
 def price_of_runs(runs: Sequence[Run]) -> Pricing:
-    """Returns the cost of blocks fitted to runs that have one load."""
+    """Returns the pricing fitted to runs, which must all have the same load."""
     found = costs_of_runs(runs)
     # Without a drafted run the doubt is so wide that speed-ups are not linear in the logarithms.
     found = replace(found, prior=replace(found.prior, drawn=True))
@@ -34,11 +34,11 @@ def price_of_runs(runs: Sequence[Run]) -> Pricing:
 def prices_of_runs(
     runs: Sequence[Run], batches: Sequence[int] | None = None
 ) -> tuple[Pricing, ...]:
-    """Returns the costs of blocks by batch size.
+    """Returns one pricing for each batch size, fitted to runs of one context.
 
     A batch is complete if it was run both with and without speculation. Parameters are interpolated
     in the logarithm of the batch between two complete batches, and taken from the nearest complete
-    batch elsewhere. Such costs are marked as estimated and have larger errors.
+    batch elsewhere. Such prices are marked as estimated and have larger errors.
 
     batches: batch sizes to price; None: the complete ones, or the only batch size of all runs.
     """
@@ -60,7 +60,7 @@ def prices_of_runs(
 
 
 def _missing(runs: Sequence[Run]) -> str:
-    """Returns a sentence that names the run that a batch lacks; empty if it is complete."""
+    """Returns a note if all runs of a batch size speculate, or if none does; else ""."""
     drafted = {run.gamma > 0 for run in runs}
     if len(drafted) == 2:
         return ""
@@ -89,7 +89,7 @@ def _priced(
 def _estimated(first: Posterior, last: Posterior, places: np.ndarray) -> Posterior:
     """Returns the posterior at one batch, interpolated from two batches' posteriors.
 
-    places: logarithms of the batch of `first`, the batch to price, and the batch of `last`.
+    places: logarithms of three batch sizes: at `first`, wanted, and at `last`.
     """
     apart = places[2] - places[0]
     share = 0.0 if apart == 0 else (places[1] - places[0]) / apart

@@ -28,14 +28,15 @@ _NO_ERROR = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Logarithms of n measurements: speed-ups where `paired`, else times per token.
+    """Measurements of n runs, as logarithms: speed-ups where `paired`, else seconds per token.
 
-    own, plain: work per emitted token with the run's drafts, and without speculation, shape (n,
-      COUNT + 1).
-    drafted, paired: whether the run speculated, and its load was also run without speculation.
-    measured, noise: the logarithms, and their standard deviations from the runs' own errors.
-    loads: the loads of the paired runs.
-    at_load: 1 if a run is paired and at that load, else 0; shape (n, number of loads).
+    own, plain: the machine's `Work` per emitted token at each run's γ, and without speculation at
+      the run's load, shape (n, COUNT + 1).
+    drafted: whether each run speculated, shape (n,).
+    paired: whether each run speculated and its load was also run without speculation, shape (n,).
+    measured: the logarithms, shape (n,). noise: their standard deviations due to the runs' `error`.
+    loads: the loads of the paired runs, without repetition.
+    at_load: entry (i, j) is 1 if run i is paired and has load j, else 0.
     """
 
     own: Work
@@ -49,7 +50,7 @@ class Evidence:
 
     @classmethod
     def of(cls, machine: Machine, runs: Sequence[Run]) -> Evidence:
-        """Returns the evidence of runs; each run with drafts is compared with the mean without."""
+        """Returns the evidence of runs; speed-ups are over the mean of runs without drafts."""
         times = np.log([run.seconds_per_token for run in runs])
         errors = np.array([run.error for run in runs])
         drafted = np.array([run.gamma > 0 for run in runs])
@@ -76,17 +77,17 @@ class Evidence:
         )
 
     def errors(self, level_error: float, ratio_error: float) -> Floats:
-        """Returns the standard deviation of each measured logarithm, shape (n,)."""
+        """Returns the standard deviation of each misfit, shape (n,); arguments: see `Prior`."""
         unpaired = np.hypot(level_error, ratio_error * self.drafted)
         return np.asarray(np.hypot(np.where(self.paired, ratio_error, unpaired), self.noise))
 
     def misfit(self, logs: Floats) -> Floats:
-        """Returns the modelled minus the measured logarithms, shape (n,)."""
+        """Returns log(modelled / measured) of each run; logs: logarithms θ of the parameters."""
         own, plain = np.log(seconds_of(self.own, logs)), np.log(seconds_of(self.plain, logs))
         return np.asarray(np.where(self.paired, plain - own, own) - self.measured)
 
     def slopes(self, logs: Floats) -> Floats:
-        """Returns the derivatives of the misfits by θ, shape (n, COUNT)."""
+        """Returns the derivatives of `misfit` with respect to θ (`logs`), shape (n, COUNT)."""
         own = log_slopes(self.own, logs)
         return np.asarray(np.where(self.paired[:, None], log_slopes(self.plain, logs) - own, own))
 
@@ -95,7 +96,7 @@ def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
     """Returns the posterior of a deployment's parameters.
 
     A run with speculation contributes its speed-up over the runs without speculation at its load,
-    or its time if there are none. Several runs of one setting contribute their mean.
+    or its time if there are none. Several runs of one load and γ contribute their mean.
     """
     if not runs:
         return Posterior(machine, prior, prior.logs, prior.covariance, ())
@@ -125,7 +126,7 @@ def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
 
 @dataclass(frozen=True, slots=True)
 class ParametricCost(Cost):
-    """Times of a server's blocks under one load, at the most probable parameters."""
+    """Cost of a server's blocks under one load, at the most probable parameters."""
 
     posterior: Posterior
     load: LoadPoint
@@ -141,7 +142,7 @@ class ParametricCost(Cost):
 
     @property
     def c(self) -> float:
-        """Time that a second drafted token adds, over the time of a target step."""
+        """Drafting time that a second drafted token adds, divided by the time of a target step."""
         first, second = self.drafting_seconds([1, 2])
         return float(second - first) / self.step_seconds
 

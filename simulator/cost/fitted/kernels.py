@@ -29,7 +29,8 @@ class KernelTables(ABC):
     """Measured times of single kernels on one GPU, in seconds.
 
     A look-up outside the measured range extrapolates; without any measurement it raises ValueError.
-    `stored` is the number of bytes per weight. Example, a GPU that only reads weights, at 2 TB/s:
+    `rows`: tokens in a product. `stored`: bytes per weight. Example: a GPU that only spends time on
+    reading weights, at 2 TB/s:
 
       >>> class OnlyBandwidth(KernelTables):
       ...     name = "2 TB/s"
@@ -47,14 +48,14 @@ class KernelTables(ABC):
 
     @abstractmethod
     def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
-        """Returns the time of a product with a weight matrix."""
+        """Returns the time to multiply `rows` vectors by a weight matrix of outputs x inputs."""
 
     @abstractmethod
     def experts(
         self, *, rows: int, hidden: int, inner: int, count: int, active: int, gpus: int,
         stored: float,
     ) -> float:  # fmt: skip
-        """Returns the time of one layer's routed experts, divided among `gpus`."""
+        """Returns the time of one layer's routed experts, which are divided among `gpus` GPUs."""
 
     @abstractmethod
     def attention(
@@ -69,10 +70,10 @@ class KernelTables(ABC):
 
 @dataclass(frozen=True, eq=False)
 class KernelMachine(DeployedMachine):
-    """A deployment whose passes are priced from kernels measured on its GPU with its server.
+    """A deployment whose passes are timed from kernels that were measured on its GPU and server.
 
-    Refuses several GPUs over PCIe, where kernels were less accurate than the roofline
-    (`docs/roofline.md`).
+    Several GPUs over PCIe raise ValueError, because there kernels were less accurate than the
+    roofline (`docs/roofline.md`).
     """
 
     tables: KernelTables
@@ -121,7 +122,7 @@ class KernelMachine(DeployedMachine):
     def _products(
         self, weights: tuple[Weights, ...], shape: ModelShape, *, rows: int, tp: int
     ) -> float:
-        """Returns the seconds of all products with these weights."""
+        """Returns the seconds to multiply `rows` tokens by all of these weights on `tp` GPUs."""
         seconds = 0.0
         for each in weights:
             stored = each.stored_bytes / each.values if each.values else 0.0
@@ -160,10 +161,10 @@ class KernelMachine(DeployedMachine):
 
 
 def _matrices(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, int, int]]:
-    """Returns the weight matrices on each GPU: numbers of outputs, of inputs, and of matrices.
+    """Returns the weight matrices on each GPU as (outputs, inputs, number of such matrices).
 
-    Attention counts as two matrices (queries, keys and values; output), feed-forward as two (gate
-    and up; down), and other kinds as one matrix of the model's width.
+    A layer's attention counts as two matrices (one for queries, keys and values, one for the
+    output), its feed-forward network as two (gate and up, down), and other kinds of weights as one.
     """
     hidden, layers = shape.hidden, max(shape.layers, 1)
     values = weights.values / layers
@@ -189,7 +190,9 @@ def _matrices(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, i
 
 
 def _expert_layers(weights: Weights, shape: ModelShape) -> tuple[int, int]:
-    """Returns the most expert layers whose inner size is a multiple of _INNER, and that size."""
+    """Returns the largest number of expert layers whose experts' inner size is a multiple of
+    _INNER, and that size.
+    """
     each = weights.values / (3 * weights.experts * shape.hidden)
     for layers in range(shape.layers, 0, -1):
         if abs((each / layers + _INNER / 2) % _INNER - _INNER / 2) < 0.01:

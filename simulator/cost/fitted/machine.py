@@ -39,7 +39,7 @@ Work = Floats
 
 
 def work(*, fixed: float = 0.0, **amounts: float) -> Work:
-    """Returns a work vector with these amounts by parameter name; all other amounts are 0."""
+    """Returns a work vector with the given amounts, named as in PARAMETERS; the others are 0."""
     for name in amounts:
         if name not in PARAMETERS:
             raise ValueError(f"parameter must be one of {', '.join(PARAMETERS)}, got {name}")
@@ -47,7 +47,7 @@ def work(*, fixed: float = 0.0, **amounts: float) -> Work:
 
 
 def seconds_of(works: Work, logs: Floats) -> Floats:
-    """Returns the seconds of work vectors.
+    """Returns the seconds that work vectors take at given parameters.
 
     logs: natural logarithms θ of the parameters, shape (..., COUNT).
     works: shape (COUNT + 1,) or (n, COUNT + 1). Returns shape (...) or (..., n).
@@ -56,7 +56,7 @@ def seconds_of(works: Work, logs: Floats) -> Floats:
 
 
 def log_slopes(works: Work, logs: Floats) -> Floats:
-    """Returns the derivatives of log(seconds_of(works)) by θ, shape (n, COUNT)."""
+    """Returns the derivatives of log(seconds_of(works)) with respect to θ, shape (n, COUNT)."""
     parts = works[:, :-1] * np.exp(logs)
     return np.asarray(parts / (parts.sum(axis=1) + works[:, -1])[:, None])
 
@@ -95,18 +95,18 @@ class Machine(ABC):
 
     @abstractmethod
     def plain_work(self, load: LoadPoint) -> Work:
-        """Returns the work of a step that emits one baseline token in each sequence."""
+        """Returns the work of a step without speculation: one token in each sequence."""
 
     @abstractmethod
     def drafting_work(self, load: LoadPoint, gamma: int, width: int = 1) -> Work:
-        """Returns the work of drafting γ tokens; width: tokens that one pass of the draft reads."""
+        """Returns the work of drafting γ tokens; each draft pass reads `width` per sequence."""
 
     @abstractmethod
     def block_pass(self, load: LoadPoint, new_tokens: int) -> Work:
-        """Returns the work of verifying `new_tokens` tokens of every sequence once."""
+        """Returns the work of a verification pass over `new_tokens` per sequence, with overhead."""
 
     def checking_work(self, load: LoadPoint, new_tokens: int) -> Work:
-        """Returns the work of a block without drafting: verification, and the server's overhead.
+        """Returns the work of a block except drafting: verification, and the server's overhead.
 
         If the target reads accepted tokens again after a rejection (`rejected`), each rejection
         after n accepted tokens adds a pass over n + 1 tokens, without the overhead.
@@ -143,8 +143,8 @@ class Machine(ABC):
 class DeployedMachine(Machine):
     """A deployment whose steps consist of passes of its target and its draft.
 
-    deployment: target, draft and GPUs. Its efficiency and time per layer are not used, because they
-      are parameters here. A draft without layers is a lookup.
+    deployment: target, draft and GPUs. A draft without layers is a lookup, as of n-grams. The
+      deployment's efficiency and time per layer are not used, because they are parameters here.
     """
 
     deployment: Deployment
@@ -155,14 +155,14 @@ class DeployedMachine(Machine):
 
     @abstractmethod
     def draft_seconds(self, load: LoadPoint, gamma: int, passes: int, width: int) -> float:
-        """Returns the time to draft γ tokens in `passes` passes over `width` tokens each."""
+        """Returns the seconds of γ drafted tokens in `passes` passes over `width` tokens each."""
 
     @abstractmethod
     def all_reduce(self, tokens: int, hidden: int, tp: int) -> float:
-        """Returns the time in which several GPUs add up `tokens` vectors of `hidden` values."""
+        """Returns the seconds of an all-reduce of `tokens` vectors of `hidden` values."""
 
     def all_reduces(self, shape: ModelShape, tokens: int, tp: int) -> float:
-        """Returns the time of a pass's all-reduces, two per layer; 0 on one GPU."""
+        """Returns the seconds of a pass's all-reduces, two per layer; 0 on one GPU."""
         return 2 * shape.layers * self.all_reduce(tokens, shape.hidden, tp) if tp > 1 else 0.0
 
     @cached_property
@@ -240,7 +240,7 @@ class RooflineMachine(DeployedMachine):
 def roof_seconds(
     shape: ModelShape, hardware: Hardware, load: LoadPoint, *, new_tokens: int, tp: int
 ) -> float:
-    """Returns the seconds of a pass at peak rate and bandwidth, without all-reduces."""
+    """Returns the seconds of a pass at peak rate and bandwidth, without overhead or all-reduces."""
     if not shape.weights and not shape.caches:
         return 0.0
     alone, conditions = replace(shape, layers=0), Conditions(tp=tp)

@@ -28,10 +28,10 @@ _PAIRS = 128
 
 
 class FittedMachine(Machine):
-    """A machine described by three parameters, which are fitted to its runs at one load.
+    """A machine whose times are three parameters, fitted to its runs, which must have one load.
 
-    A target step takes "roof", each block "block" in addition, and each drafted token, with its
-    verification, "draft". All runs must have one load.
+    A target step takes "roof" seconds. A block adds "block" seconds, and for each drafted token
+    "draft" seconds, which include the token's verification.
     """
 
     def plain_work(self, load: LoadPoint) -> Work:
@@ -46,11 +46,11 @@ class FittedMachine(Machine):
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """A deployment's parameters given its runs.
+    """The distribution of a deployment's parameters, given its runs.
 
     prior: distribution before the runs.
-    found: most probable logarithms of the parameters, followed, for each of `loads`, by the log of
-      measured over modelled speed-ups; shape (COUNT + m,).
+    found: most probable logarithms: of the parameters, then, for each of `loads`, of the factor by
+      which speed-ups at that load exceed the modelled ones; shape (COUNT + m,).
     doubt: covariance of `found`, shape (COUNT + m, COUNT + m).
     loads: the m loads that were run with and without drafts.
     """
@@ -81,15 +81,15 @@ class Posterior:
 
     @property
     def calibrated(self) -> bool:
-        """Whether gain probabilities can be trusted; always true after a run with drafts."""
+        """Whether predicted probabilities of a gain can be trusted; true once drafts were run."""
         return self.prior.calibrated or any(run.gamma > 0 for run in self.runs)
 
     def speed_ups(
         self, load: LoadPoint, gammas: Sequence[int], lengths: Sequence[float]
     ) -> Forecast:
-        """Returns the distribution of the speed-up over no speculation for each γ, at least 1.
+        """Returns the distribution of the speed-up over no speculation for each γ.
 
-        lengths: mean tokens that a block emits at each γ, at least 1.
+        gammas: each at least 1. lengths: mean tokens that a block emits at each γ, at least 1.
         """
         plain, own = self._works(load, [0], [1.0]), self._works(load, gammas, lengths)
         mean = _gains(plain, own, self.logs)
@@ -117,7 +117,7 @@ class Posterior:
     ) -> Forecast:
         """Returns the distribution of the time between two tokens of a sequence, for each γ.
 
-        γ = 0, with length 1, is a step without speculation.
+        lengths: mean tokens that a block emits at each γ; 1 at γ = 0 (no speculation).
         """
         plain = [run for run in self.runs if run.load == load and run.gamma == 0]
         drafted = np.array([gamma > 0 for gamma in gammas], dtype=np.float64)
@@ -147,13 +147,13 @@ class Posterior:
 
 
 def _gains(plain: Work, own: Work, logs: Floats) -> Floats:
-    """Returns the logarithms of speed-ups; logs: parameters, or draws of them."""
+    """Returns log(seconds of plain / seconds of own), shape (n,), or (draws, n) for drawn logs."""
     return np.asarray(np.log(seconds_of(plain, logs)) - np.log(seconds_of(own, logs)))
 
 
 @cache
 def _lots() -> Floats:
-    """Returns standard normal draws in opposite pairs, shape (2 · _PAIRS, COUNT)."""
+    """Returns standard normal draws and their negatives, shape (2 · _PAIRS, COUNT)."""
     # numpy's generator takes a tenth of a plan to import.
     gauss = Random(0).gauss
     lots = np.array([[gauss(0.0, 1.0) for _ in range(COUNT)] for _ in range(_PAIRS)])

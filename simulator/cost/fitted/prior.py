@@ -50,8 +50,8 @@ class Prior:
     level_error: standard deviation of log(measured time / modelled time).
     ratio_error: standard deviation of log(measured speed-up / modelled speed-up), per run.
     load_error: standard deviation of a further error that all speed-ups of one load share.
-    drawn: whether predictions average over random draws of the parameters while there is no run (on
-      a `FittedMachine`: no run with drafts). If false, they are linear in the logarithms.
+    drawn: whether predictions average over random draws of the parameters as long as there is no
+      run (on a `FittedMachine`: no run with drafts). False: they are linearised in the logarithms.
     calibrated: whether predicted probabilities of a gain match observed frequencies.
     """
 
@@ -64,7 +64,7 @@ class Prior:
     calibrated: bool = True
 
     def fixed(self, **known: float) -> Prior:
-        """Returns the prior with some parameters set to known values, by name, each at least 0."""
+        """Returns the prior with some parameters fixed; known: their values by name, at least 0."""
         logs, covariance = self.logs.copy(), self.covariance.copy()
         for name, value in known.items():
             index = PARAMETERS.index(name)
@@ -95,7 +95,7 @@ class Traits:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of these traits' effects in the fitted data."""
+        """The names of the effects that apply to these traits, as in published_prior.json."""
         engine = () if self.engine is None else (f"engine {self.engine}", self.group)
         weights = () if self.weights == "plain" else (f"weights {self.weights}",)
         others = ("mixture",) * self.mixture + ("PCIe",) * self.pcie
@@ -103,7 +103,7 @@ class Traits:
 
     @property
     def group(self) -> str:
-        """The name of these traits' model errors in the fitted data."""
+        """The group of fitted measurements, "engine, draft", whose model errors apply."""
         return f"{self.engine}, {self.draft}"
 
 
@@ -112,7 +112,8 @@ def published_prior(
 ) -> Prior:
     """Returns the prior of the parameters of a deployment with these traits.
 
-    effects: the result of a fit; None: the shipped fit. over: the model of passes to correct.
+    effects: content of published_prior.json after another fit; None: the shipped files.
+    over: the model of pass times that the parameters correct.
     """
     if traits.draft not in DRAFTS:
         raise ValueError(f"draft must be one of {', '.join(DRAFTS)}, got {traits.draft}")
@@ -160,7 +161,7 @@ def _mixture(priors: Sequence[Prior]) -> Prior:
 
 
 def vague_prior(step_seconds: Sequence[float]) -> Prior:
-    """Returns a wide prior for a `FittedMachine`, scaled to the shortest of the given steps."""
+    """Returns a wide prior of a `FittedMachine`, scaled to the shortest of some step times."""
     logs, deviations = np.zeros(COUNT), np.ones(COUNT)
     # In the published sweeps a block spends about a fifth of a step outside the models, and a
     # drafted token with its verification a tenth; each may be three times more or less.

@@ -24,12 +24,12 @@ class Run:
 
     seconds_per_token: mean time between two tokens of one sequence.
     gamma: drafted tokens per block; 0 without speculation.
-    length: tokens per block, the target's own included, 1 to γ + 1; 1 without speculation. NaN if
-      not counted: it then follows from an acceptance.
+    length: mean tokens emitted per block, the target's own included, in [1, γ + 1]; 1 without
+      speculation. NaN if not counted: an acceptance then predicts it.
     error: relative standard deviation of seconds_per_token, at least 0.
-    rates: share of all blocks that accepted each position, 1 to γ.
+    rates: share of all blocks that accepted the token at each position from 1 to γ.
     drafts: number of counted blocks.
-    draft_share: weights of the draft over weights of the target.
+    draft_share: number of weights of the draft divided by the number of weights of the target.
     drafted: mean drafted tokens per block if drafts ended early; None if blocks drafted γ tokens.
     """
 
@@ -79,7 +79,7 @@ class Run:
         return self.seconds_per_token * self.length
 
     def token_work(self, machine: Machine) -> Work:
-        """Returns a machine's work per emitted token, linear between whole numbers of drafts."""
+        """Returns the machine's work per emitted token; `drafted` may be a fraction."""
         if self.drafted is None:
             return machine.token_work(self.load, self.gamma, self.length)
         least = max(1, int(self.drafted))
@@ -90,7 +90,7 @@ class Run:
 
 
 def pooled(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Returns one run for each load and γ: the geometric mean of the n runs there.
+    """Returns one run for each load and γ: the geometric mean of the n runs with them.
 
     The error of the mean is one run's error divided by √n. If the runs differ by more than their
     errors, their standard deviation replaces one run's error.
@@ -116,8 +116,8 @@ def require_consistent(runs: Sequence[Run]) -> None:
     """Raises ValueError if stated runs of one load contradict each other by more than noise.
 
     A block must take at least as long as a shorter block and as a step without drafts. All runs
-    must be of one model and have a length. Runs of a tuning need no check: they may contradict each
-    other if its machine was disturbed.
+    must be of one model and have a length. Runs that a tuning measured need no check: they may
+    contradict each other, because other work can disturb the machine.
     """
     for run in runs:
         if not run.counted:
@@ -136,7 +136,7 @@ def require_consistent(runs: Sequence[Run]) -> None:
 
 
 def log_gains(runs: Sequence[Run]) -> dict[int, tuple[float, float]]:
-    """Returns the log gain of each γ in the runs of one load, and its standard deviation.
+    """Returns the measured log speed-up of each γ at one load, and its standard deviation.
 
     Runs with drafts that ended early are left out, because they belong to no single γ.
     """
