@@ -21,7 +21,7 @@ DEFAULT_CONTEXT = 1024
 
 @dataclass(frozen=True, slots=True)
 class Wall:
-    """A server's limit for captured graphs. Larger steps launch their kernels one by one.
+    """A server's limit for captured CUDA graphs. Larger steps launch their kernels one by one.
 
     Such a step can take three times as long: on a published grid of vLLM, batch 128 gave 22.2
     thousand tokens/s at K = 3 (512 tokens per step) and 8.0 at K = 5 (768 tokens).
@@ -72,12 +72,12 @@ class Load:
 
     origin: source of the costs, for example "measured on cpu".
     context: tokens in each sequence's cache.
-    gpu, dtype, tp: as named by the user; dtype None is the format of each model's configuration.
+    gpu, dtype, tp: as stated by the user; dtype None: the format in each model's configuration.
     draft_kind: kind of draft (`simulator.cost.roofline.shapes.DraftKind`).
     needed_gb, memory_gb: GB that both models' weights and caches need on each GPU, and GB it has.
-    draft_overhead: share of a draft step's time that is fixed time per layer.
+    draft_overhead: share of a draft step's time that is overhead per layer (kernel launches).
     most_batch: the largest batch that fits at this context.
-    speeds: published over predicted tokens per second of one sequence, 10th and 90th percentile.
+    speeds: 10th and 90th percentile of published speed / predicted speed of one sequence.
     cost_model: "kernels", "public" or "roofline", the model of the costs; None if measured.
     notes: warnings for readers of the costs.
     estimated: "between" or "beyond" the batches that were run; None: not estimated from them.
@@ -118,10 +118,10 @@ class Pricing:
     batch: sequences decoded together.
     load: load and machine of the costs; None if the costs are not for a particular load.
     max_gamma: most tokens that the draft can draft; None if there is no limit.
-    multiple: number of the draft's layers. Longer drafts run all again: their γ is a multiple.
+    multiple: number of the draft's layers. A larger γ must be a multiple, as all layers run again.
     stated_gamma: number of drafted tokens in the draft's configuration; None if there is none.
-    draft_passes: maps n to times of draft passes over 1, …, n tokens, in the cost's unit, without
-      corrections by runs; None: a pass takes as long as a step.
+    draft_passes: maps n to times of draft passes over 1, …, n tokens of a sequence, in the unit of
+      `cost`, without corrections by runs; None: only n = 1 is known, one draft step.
     prompt_seconds: maps a number of prompt tokens to the time of a pass over them, without and with
       a draft; None if not known.
     wall: the largest step that the server runs as a captured graph; None if no limit is known.
@@ -161,8 +161,8 @@ class Pricing:
     def expected_c(self) -> tuple[float, float] | None:
         """The range of c expected from the models' sizes; None without sizes or if c is modelled.
 
-        It contains the c of 28 timed pairs (benchmarks/published_decoding.json), which were 1.07 to
-        5.41 times the draft's share of the weights, and at most 0.38 above it.
+        It contains the c of 28 timed pairs (benchmarks/published_decoding.json), which is 1.07 to
+        5.41 times `draft_share`, and at most 0.38 above it.
         """
         share = self.draft_share
         follows = self.load is not None and self.load.modelled and not self.own_runs
@@ -170,7 +170,7 @@ class Pricing:
 
     @property
     def assumed_c(self) -> tuple[float, float] | None:
-        """The 90 % range of an assumed c; None if a model of the machine or a run gives c."""
+        """The 90 % interval of c if c was assumed; None if a model or a run gives c."""
         posterior = self.posterior
         if posterior is None or self.load is not None or any(run.gamma for run in posterior.runs):
             return None
@@ -182,19 +182,19 @@ class Pricing:
 
     @property
     def questions_c(self) -> bool:
-        """Whether c lies outside the range that the models' sizes suggest, and is in doubt."""
+        """Whether c lies outside the range that the models' sizes suggest (`expected_c`)."""
         expected = self.expected_c
         return expected is not None and not expected[0] <= self.cost.c <= expected[1]
 
     @classmethod
     def of_doubt(cls, posterior: Posterior, point: LoadPoint) -> Pricing:
-        """Returns the pricing of an uncertain cost at a load of an unknown machine."""
+        """Returns the pricing of a cost with uncertain parameters; `load` is None."""
         from simulator.cost.fitted.fit import ParametricCost
 
         return cls(ParametricCost(posterior, point), batch=point.batch)
 
     def in_doubt(self, posterior: Posterior, point: LoadPoint) -> Pricing:
-        """Returns this pricing with its cost replaced by an uncertain cost."""
+        """Returns this pricing with its cost replaced by the posterior's uncertain cost."""
         prompts = self.prompt_seconds and partial(_prompts, self.prompt_seconds, posterior)
         return replace(self, cost=Pricing.of_doubt(posterior, point).cost, prompt_seconds=prompts)
 
@@ -206,13 +206,13 @@ class Pricing:
 
     @property
     def own_gains(self) -> dict[int, tuple[float, float]]:
-        """The log gain of each γ in the runs at this load, and its standard deviation."""
+        """The measured log speed-up of each γ run at this load, and its standard deviation."""
         from simulator.cost.fitted.runs import log_gains
 
         return log_gains(self.own_runs)
 
     def published_speeds(self, tokens_per_second: float | None) -> tuple[float, float] | None:
-        """Returns the tokens/s that 8 of 10 published speeds suggest; None if batch is above 1."""
+        """Returns the predicted tokens/s times `Load.speeds`; None if batch is above 1."""
         speeds = None if self.load is None else self.load.speeds
         if speeds is None or tokens_per_second is None or self.batch > 1:
             return None
@@ -223,12 +223,12 @@ class Pricing:
         return (gamma <= self.multiple) | (gamma % self.multiple == 0)
 
     def allows(self, gammas: Any) -> Any:
-        """Returns whether the draft can draft each γ within the captured graphs, shape (n,)."""
+        """Returns whether the draft can draft each γ without crossing `wall`, shape (n,)."""
         able = self.drafts(gammas)
         return able if self.wall is None else able & ~self.wall.crossed(self.batch, gammas)
 
     def draft_pass_seconds(self, widest: int) -> Mapping[int, float]:
-        """Returns the times of the draft's passes over n tokens of a sequence, by n."""
+        """Returns the times of draft passes over n tokens of a sequence, by n (`draft_passes`)."""
         if self.draft_passes is None:
             return {1: self.cost.c * self.cost.step_seconds}
         passes, cost = self.draft_passes(widest), self.doubtful
@@ -238,7 +238,7 @@ class Pricing:
 def _prompts(
     exact: Callable[[int], tuple[float, float]], posterior: Posterior, tokens: int
 ) -> tuple[float, float]:
-    """Returns the corrected seconds to read a prompt, without and with a draft."""
+    """Returns fitted seconds to read a prompt, without and with a draft; exact: not fitted."""
     from simulator.cost.fitted.machine import LoadPoint, seconds_of
 
     plain, both = exact(tokens)

@@ -23,8 +23,9 @@ PCIE_BANDWIDTH = 64e9
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A target and a draft that take turns on given hardware, which is one GPU.
+    """A target and a draft that take turns on the same GPUs.
 
+    hardware: one of the GPUs.
     conditions: conditions of the target's passes, and of the draft's passes except for draft_tp.
     draft_tp: GPUs that share the draft; None: as many as share the target. With 1, each GPU holds
       the whole draft and drafts for itself.
@@ -49,7 +50,7 @@ class Deployment:
     def seconds(
         self, part: ModelShape, new_tokens: ArrayLike, *, context: int, batch: int
     ) -> Floats:
-        """Returns the time of a pass of the target, or of a shape of the draft (`DraftShape`)."""
+        """Returns the seconds of a pass of `part`: the target, or a shape in `DraftShape`."""
         sizes = {"new_tokens": new_tokens, "context": context, "batch": batch}
         given = self.conditions if part is self.target else self.draft_conditions
         return forward_seconds(part, self.hardware, conditions=given, **sizes)
@@ -64,11 +65,11 @@ def over_pcie(deployment: Deployment) -> bool:
 def roofline_cost(
     deployment: Deployment, *, context: int, batch: int = 1, max_gamma: int = 32
 ) -> CostModel:
-    """Returns the cost model of speculation, in seconds per pass over the batch.
+    """Returns the cost of speculation by the roofline model, in seconds per pass over the batch.
 
     A draft that drafts token by token takes γ passes over one token of each sequence; a parallel
     draft takes one pass over γ tokens, then reads `DraftShape.in_turn` once per token. Time outside
-    the passes of both models is left out. The curves have one point more than max_gamma.
+    the passes of both models is left out. The curves reach γ = max_gamma + 1.
     """
     gammas = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 2)
     draft, load = deployment.draft, {"context": context, "batch": batch}
@@ -138,7 +139,7 @@ def draft_overhead_share(deployment: Deployment, *, context: int, batch: int) ->
 
 
 def needed_bytes(deployment: Deployment, *, context: int, batch: int) -> float:
-    """Returns the bytes of both models' weights and caches on each GPU."""
+    """Returns the bytes that both models' weights and caches take on each GPU."""
     tp, shared = deployment.conditions.tp, deployment.draft_conditions.tp
     step, load = deployment.draft.step, {"context": context, "batch": batch}
     of_target = float(memory_bytes(deployment.target, tp=tp, **load))
@@ -147,7 +148,7 @@ def needed_bytes(deployment: Deployment, *, context: int, batch: int) -> float:
 
 
 def most_batch(deployment: Deployment, *, context: int) -> int:
-    """Returns the largest batch that fits into each GPU's memory; 0 if none does."""
+    """Returns the largest batch that fits into each GPU's memory; 0 if none fits."""
     one, two = (needed_bytes(deployment, context=context, batch=batch) for batch in (1, 2))
     free = deployment.hardware.memory_bytes - one
     return 0 if free < 0 else 1 + int(free // max(two - one, 1.0))

@@ -68,8 +68,9 @@ def forward_flops(
 
         2·B·n·W + Σ_layers B·n·a·min(L + (n + 1)/2, window)
 
-    W: weights that one token is multiplied by (Kaplan et al. 2020, §2.1, counts 2 operations per
-      weight and token); a: operations of attention for one new and one cached token.
+    B: batch; n: new_tokens of each sequence; L: context; W: weights that one token is multiplied by
+      (Kaplan et al. 2020, §2.1, counts 2 operations per weight and token); a: operations of
+      attention for one new and one cached token.
     """
     sizes = _sizes(new_tokens, context, batch)
     products = 2 * sizes[2] * sizes[0] * shape.active_parameters
@@ -85,7 +86,7 @@ def forward_seconds(
     batch: ArrayLike,
     conditions: Conditions = PEAK,
 ) -> Floats:
-    """Returns the least time of one forward pass on this hardware.
+    """Returns the seconds of one forward pass on this hardware, by the roofline model.
 
         Σ max(flops/peak, bytes/bandwidth)/efficiency over the kinds of weights and of caches
         + layers · (overhead + two all-reduces)                        (Williams et al. 2009)
@@ -176,8 +177,8 @@ def _attention_flops(cache: CacheLayers, n: Floats, length: Floats, sequences: F
 def _cache_bytes(cache: CacheLayers, n: Floats, length: Floats, sequences: Floats) -> Floats:
     """Returns the bytes that a pass reads and writes in all sequences' caches.
 
-    Each new token after the first reads one token more than the window. A state is read once and
-    written after each new token, so that drafts can be rolled back.
+    With a window, the n new tokens of a sequence together read the window plus n - 1 tokens. A
+    recurrent state is read once, and written after each new token for the rollback of drafts.
     """
     tokens = length + n
     if cache.window is not None:
@@ -187,7 +188,7 @@ def _cache_bytes(cache: CacheLayers, n: Floats, length: Floats, sequences: Float
 
 
 def all_reduce_seconds(hardware: Hardware, *, values: ArrayLike, gpus: int) -> Floats:
-    """Returns the time in which GPUs add up a vector of 16-bit values; 0 on one GPU.
+    """Returns the seconds in which N GPUs sum a vector of 16-bit `values`; 0 on one GPU.
 
     latency + 2·(N − 1)/N · bytes/link        (ring all-reduce, Patarasuk and Yuan 2009)
     """

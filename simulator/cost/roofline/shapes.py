@@ -23,7 +23,7 @@ class Weights:
     values: number of weights, at least 0.
     stored_bytes: bytes in memory, scales of quantisation included.
     computed_in: number format of the products with these weights.
-    experts, active: number of experts per layer, and per token; 0 unless routed.
+    experts, active: experts per layer, and experts that one token uses there; 0 unless routed.
     held: whether this model stores the weights. A drafting head reads its target's output matrix.
     """
 
@@ -128,13 +128,13 @@ DraftKind = Literal[
 class DraftShape:
     """The shape of a draft model, or of a head on the target's hidden states.
 
-    step: the shape of one step: one pass of a model or of a head that drafts token by token; the
-      head of one position of Medusa; the pass over all positions of a parallel draft.
+    step: the shape of one draft step: one pass of a model or head that drafts token by token, one
+      of Medusa's heads, or the pass of a parallel draft over all positions.
     parallel: whether one pass over γ positions drafts γ tokens.
     longest: most tokens that the draft can draft; None if there is no limit.
     held_bytes: bytes of the draft's own weights, without weights shared with the target.
-    once: weights that a block reads once, for any number of drafted tokens.
-    in_turn: weights that a parallel draft reads for one token after another.
+    once: weights that are read once per block, in the first draft step, for any γ.
+    in_turn: weights that a parallel draft, after its pass, reads once for each drafted token.
     stated_gamma: number of drafted tokens in the draft's configuration; None if there is none.
     multiple: number of the draft's layers, if longer drafts run all layers again; else 1.
     """
@@ -161,12 +161,12 @@ class DraftShape:
 
     @property
     def turn(self) -> ModelShape:
-        """A parallel draft's work for each token after its pass, as a shape without layers."""
+        """The part of a parallel draft that runs once per drafted token, after its pass."""
         return replace(self.step, layers=0, weights=self.in_turn, caches=())
 
 
 def named_size(name: str | None) -> float | None:
-    """Returns the weights used per token, read from a model's name; None if the name has no size.
+    """Returns the number of weights used per token, by a model's name; None if it has no size.
 
     The size of "Qwen3-30B-A3B" is the active 3B.
     """
@@ -179,6 +179,6 @@ def named_size(name: str | None) -> float | None:
 
 
 def named_share(target: str | None, draft: str | None) -> float | None:
-    """Returns the draft's weights over the target's by their names; None if a name has no size."""
+    """Returns draft size / target size as read from their names; None if a name has no size."""
     small, large = named_size(draft), named_size(target)
     return None if small is None or large is None else small / large
