@@ -111,7 +111,7 @@ class Timed:
 
 
 def times(seconds: float, tokens: float, batch: int | None = None) -> Timed | None:
-    """Returns the sum of times between `tokens` tokens; None if no token was timed."""
+    """Returns a `Timed` of these numbers; None if no token was timed."""
     return Timed(seconds, round(tokens), batch) if seconds > 0 and round(tokens) > 0 else None
 
 

@@ -126,7 +126,7 @@ def _ideal_gain(
     tokens: NDArray[np.float64],
     seconds: NDArray[np.float64],
 ) -> Estimate:
-    """Returns the speed with the best draft length at each request's α over one length for all.
+    """Returns the speed with each request's best draft length over the speed with one for all.
 
     category: index of each request's category; tokens: emitted tokens; each of shape (requests,).
     seconds: seconds per token at each α and draft length, shape (alphas, lengths).

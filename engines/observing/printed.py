@@ -18,7 +18,7 @@ _BY_POSITION = "spec_decode_num_accepted_tokens_per_pos"
 
 
 def number(printed: Mapping[str, Any], name: str) -> float:
-    """Returns a number of a JSON object, at least 0; 0 if it is null or missing."""
+    """Returns the number under a key of a JSON object, at least 0; 0 if it is null or missing."""
     found = printed.get(name)
     if found is None:
         return 0.0

@@ -58,7 +58,7 @@ def completed(
 
 @dataclass(frozen=True, slots=True)
 class RunningPair:
-    """The servers of a pair that run already, all of one kind; specplan does not stop them.
+    """Servers that already run a pair, all of one kind of engine; specplan does not stop them.
 
     target: URL of a server of the target without speculation.
     server: URL of a server of the target with its draft, at a fixed γ.

@@ -113,7 +113,7 @@ def _value(law: Forecast, at: int, scale: float = 1.0) -> Value:
 
 
 def with_threshold(tuned: Tuned, advised: Advised) -> Advised:
-    """Returns the advice; if runs with a threshold are clearly faster, it names the fastest one."""
+    """Returns the advice, or the fastest run with a threshold if its gain exceeds its error."""
     rows = [row for row in tuned.rows if row.concurrency == advised.concurrency and row.measured]
     times = {row.knobs: row.ms_per_token for row in rows if row.ms_per_token is not None}
     errors = {row.knobs: (row.error_percent or 0.0) / 100 for row in rows}

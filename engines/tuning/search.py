@@ -117,7 +117,7 @@ class Search:
         return replace(row, **dict(zip(names, before.milliseconds(row.gamma), strict=True)))
 
     def add(self, row: TunedRun, before: Outlook | None = None) -> None:
-        """Adds a run to the tuning and its file; before: forecasts made before it; None: now."""
+        """Adds a run to the tuning and its file; before: outlook with its forecast; None: current."""
         if row.measured:
             row = self._with_expected(row, before or self.outlook(row.concurrency))
         self.tuned = self.tuned.adding(row)
@@ -195,7 +195,7 @@ class Search:
                 self.add(TunedRun(concurrency=concurrency, **failed))
 
     def _try_thresholds(self, concurrency: int) -> None:
-        """Measures each threshold at the advised γ and at twice this γ, in turns with none at γ."""
+        """Measures thresholds at the advised γ and at twice this γ, in turns with the plain γ."""
         now, count = self.outlook(concurrency), len(self.tuned.rows)
         gamma = now.advice.gamma
         ran = {row.knobs for row in self.tuned.rows if row.concurrency == concurrency}

@@ -83,7 +83,7 @@ class Deployed(OwnGpu):
 class Loads:
     """Batch sizes and contexts.
 
-    batch: Sequences together: 8, 1,8 or 1:256:1.  [default: 1]
+    batch: Sequences decoded together: 8, 1,8 or 1:256:1.  [default: 1]
     """
 
     batch: tuple[int, ...] | None = option(callback=integer_ranges, metavar="B")

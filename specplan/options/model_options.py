@@ -58,10 +58,10 @@ class ModelOptions:
     target: Model to accelerate: embedded, a Hugging Face name or a folder.  [default: embedded]
     force: Accept an n-gram model even if its tokenizer is not known to be the target's.
     device: Where the models run; auto: a GPU if there is one.
-    device_map: Spread a target that one GPU does not hold over all: auto, balanced, balanced_low_0,
-      sequential (accelerate's), or a JSON object of a device for each module. The draft runs where
-      the target's first layer does.
-    dtype: auto: float32 on a CPU, the checkpoint's own elsewhere.
+    device_map: Spread a target that is too large for one GPU over all: auto, balanced,
+      balanced_low_0, sequential (accelerate's), or a JSON object with a device for each module. The
+      draft runs on the device of the target's first layer.
+    dtype: Number format; auto: float32 on a CPU, the checkpoint's own format elsewhere.
     trust_remote_code: Let a model repository's own code run.
     prompts: File, folder or glob of prompts. Formats: .txt (a prompt per line), .jsonl, .ndjson or
       .json (with prompt, text, turns, messages or conversations).  [default: library sources held
@@ -132,7 +132,7 @@ class TimingOptions:
         metavar="SECONDS",
         callback=duration,
         help="Begin no more runs after this time, for all drafts and temperatures together. Two "
-        "prompts always run once; for a profile and with BiLD, all do.  [default: 120 for the "
+        "prompts always run once; for a profile and with BiLD, all run.  [default: 120 for the "
         "embedded target, else none]",
     )
 
@@ -181,7 +181,7 @@ class EngineRunOptions:
     threads = option(
         type=COUNT,
         help=f"Threads that compute; with {taking('threads')}, per model.  [default: the cores "
-        "that are free before the run, less one for everything else; OMP_NUM_THREADS if set]",
+        "that are free before the run, minus one for other programs; OMP_NUM_THREADS if set]",
     )
 
 

@@ -216,7 +216,7 @@ def latency_targets(value: str) -> dict[str, float]:
 class Arrivals:
     """Arrivals and latency targets.
 
-    rate: Requests a second: 5, a list, or a range 1:20:1.  [default: the trace's]
+    rate: Requests per second: 5, a list, or a range 1:20:1.  [default: the trace's]
     prompt_tokens: Mean length of prompts, in tokens.
     output_tokens: Mean length of outputs, in tokens.
     trace: CSV of requests with time (s), prompt_tokens and output_tokens, in place of both means.
@@ -237,7 +237,7 @@ class Arrivals:
 class Simulation:
     """Whether and how arrivals are simulated, and what is drawn.
 
-    simulate: Simulate arrivals, too: percentiles, and gamma by batch and by request.
+    simulate: Simulate arrivals, too. Shows percentiles, and gamma by batch and by request.
     requests: Number of simulated requests.  [default: 20000]
     seed: Seed of the arrivals.  [default: 0]
     figure: Draw latency against rate into this PNG, SVG or PDF file.

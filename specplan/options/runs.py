@@ -52,7 +52,7 @@ def parse_run(text: str) -> Run:
     length, rates (R/R/..., shares of all drafts) or accepted (a share, or A/B of drafted tokens):
       with gamma above 0, unless another option states the acceptance.
     tokens: number of generated tokens, with accepted=A/B if drafts ended early.
-    batch (default 1); context (tokens); error: of the time, in per cent (default 2).
+    batch (default 1); context (tokens); error: standard error of the time, in % (default 2).
     file: source of `specplan observe`, in place of time and length; may state gamma and batch.
     """
     from simulator.cost.fitted.machine import LoadPoint
@@ -228,8 +228,8 @@ class Runs:
 
     runs: A run of your server: gamma (0: no speculation), tpot (ms a token), and length (mean
       acceptance length), rates (R/R/...) or accepted. Repeatable. Other keys: tps, or total_tps
-      with batch; error of the time in % (2); or file, its bench's JSON, with the keys that it
-      lacks. --runs FILE: the runs of specplan tune.
+      with batch; error of the time in % (2); or file, a bench's JSON, which needs further keys only
+      for numbers that it lacks. --runs FILE: the runs of specplan tune.
     """
 
     # Each one is a simulator.cost.fitted.runs.Run; help must not wait for that import.

@@ -118,7 +118,7 @@ class ProfileAcceptance(Profiled, AcceptanceKind, order=5, needs=("profile_path"
 
     draft_sampling: How the server drafts; with --profile.  [default: as the profile was measured,
       or as --export's server drafts]
-    lenience: Accept leniently: l in (0, 1], 1 is lossless; with --profile.
+    lenience: Lenience of acceptance, l in (0, 1]; 1 is lossless. Needs --profile.
     verification: How the server judges drafts: token by token; as a whole (Sun et al. 2024); or
       token by token, but only tokens likely enough to be reached at the load; with --profile.
       [default: the profile's, or what --export's server does]

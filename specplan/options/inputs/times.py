@@ -42,7 +42,7 @@ def verify_points(values: tuple[str, ...]) -> dict[int, float]:
 class DraftTimes:
     """Times of a block, without verification.
 
-    draft_ms: Draft step, milliseconds.
+    draft_ms: Time of a draft step, milliseconds.
     overhead_ms: Time of a block outside drafting and verification, milliseconds.
     """
 
@@ -54,8 +54,8 @@ class DraftTimes:
 class Times(DraftTimes, CostKind, order=2, needs=("target_ms", "draft_ms")):
     """Times of target, draft and overhead.
 
-    target_ms: Target step, milliseconds.
-    verify_ms: Target pass over N tokens; repeat for more points.  [default: --target-ms]
+    target_ms: Time of a target step, milliseconds.
+    verify_ms: Time of a target pass over N tokens; repeat for more.  [default: --target-ms]
     force: Accept a --verify-ms below --target-ms, or below the time of fewer tokens.
     """
 
