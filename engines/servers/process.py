@@ -167,7 +167,7 @@ def _last(log: IO[bytes]) -> str:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ends the child's whole group, first by SIGTERM; returns when all its processes have ended."""
+    """Ends the child's process group, first by SIGTERM; returns when all processes have ended."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if _signalled(process, number):
             _wait(lambda: not _signalled(process, 0), GRACE_SECONDS)
@@ -175,7 +175,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _signalled(process: subprocess.Popen[bytes], number: int) -> bool:
-    """Sends a signal (0: none) to the child's group; returns whether the group still lives."""
+    """Sends a signal (0: none) to the child's process group; returns whether it still exists."""
     process.poll()
     try:
         os.killpg(process.pid, number)
@@ -186,7 +186,7 @@ def _signalled(process: subprocess.Popen[bytes], number: int) -> bool:
 
 @contextmanager
 def _terminating() -> Iterator[None]:
-    """Makes SIGTERM and SIGHUP unwind the stack like Ctrl-C while the context lasts."""
+    """While the context lasts, SIGTERM and SIGHUP raise SystemExit, so that servers are stopped."""
 
     def unwind(number: int, _frame: FrameType | None) -> NoReturn:
         sys.exit(128 + number)

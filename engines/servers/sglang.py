@@ -40,7 +40,7 @@ class SglangServer:
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns the completion of token ids; see `EngineServer`. The seed is not sent."""
+        """Returns the completion of a prompt of token ids; see `EngineServer`. Sends no seed."""
         sampling = {
             "max_new_tokens": max_new_tokens, "temperature": temperature, "ignore_eos": True,
             "top_p": 1.0, "top_k": -1,

@@ -31,8 +31,8 @@ class VllmServer:
     ) -> Completion:
         """Returns the completion of a prompt of token ids; see `EngineServer`.
 
-        The seed is not sent: vLLM would then use a generator for each request, a slower path than
-        deployments use.
+        The seed is not sent. With a seed, vLLM uses a generator for each request, which is slower
+        than what deployments use.
         """
         body = self._body(
             prompt, max_tokens=max_new_tokens, temperature=temperature, stream=True, ignore_eos=True

@@ -117,7 +117,7 @@ class Search:
         return replace(row, **dict(zip(names, before.milliseconds(row.gamma), strict=True)))
 
     def add(self, row: TunedRun, before: Outlook | None = None) -> None:
-        """Adds a run to the tuning and its file; before: outlook with its forecast; None: current."""
+        """Adds a run to the tuning and its file; before: outlook before the run; None: current."""
         if row.measured:
             row = self._with_expected(row, before or self.outlook(row.concurrency))
         self.tuned = self.tuned.adding(row)
