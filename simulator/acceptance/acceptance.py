@@ -25,7 +25,7 @@ class Acceptance(ABC):
     """How often drafted tokens are accepted, for any number γ of drafted tokens per block.
 
     Acceptance and cost together give a plan. A subclass implements `per_token`. In this example
-    every second block is accepted whole:
+    half of the blocks are accepted whole, and the other half not at all:
 
       >>> class AllOrNothing(Acceptance):
       ...     kind, alpha, observed_gamma = "by_position", 0.5, None
@@ -62,7 +62,7 @@ class Acceptance(ABC):
 
     @property
     def is_lower_bound(self) -> bool:
-        """Whether blocks that were cut short make the rates a lower bound."""
+        """Whether the rates are too low because counted blocks drafted fewer tokens than γ."""
         return False
 
     @property
@@ -78,7 +78,8 @@ class Acceptance(ABC):
     def per_token(self, price: Price, gamma: ArrayLike) -> Floats:
         """Returns the expected price of all blocks of a long text, divided by the text's tokens.
 
-        price: maps the number of tokens that a block drafts to its cost. A block may draft fewer
+        price: maps the number of tokens that a block drafts to the block's price: a time, or 1 if
+          blocks are to be counted. A block may draft fewer
           than γ tokens, for example near the end of a text.
         gamma: largest number of tokens that a block drafts, at least 0, shape (...).
         """
@@ -89,9 +90,9 @@ class Acceptance(ABC):
 
     @property
     def logit_covariance(self) -> Floats:
-        """Covariance of two errors in the logits of all rates, shape (2, 2); zero for exact rates.
+        """Covariance of the errors e_1, e_2 of acceptance rates, shape (2, 2); zero if exact.
 
-        The first error shifts all logits equally, the second one by the logarithm of the position.
+        They change the logit of the rate at position i by e_1 + e_2 log(i).
         """
         return np.zeros((2, 2))
 
@@ -110,7 +111,7 @@ class Acceptance(ABC):
     def rejected(self, gamma: int) -> Floats:
         """Returns the probability that a block accepts a = 0, …, γ - 1 tokens and rejects the next.
 
-        Position i is accepted with probability E[τ(i)] - E[τ(i - 1)].
+        Position i is reached and accepted with probability E[τ(i)] - E[τ(i - 1)].
         """
         stands = np.diff(self.tokens_per_call(np.arange(gamma + 1)), prepend=0.0)
         return np.maximum(stands[:-1] - stands[1:], 0.0)
@@ -123,8 +124,8 @@ class Acceptance(ABC):
 def iid_error(acceptance: Acceptance, *, max_gamma: int) -> tuple[float, int] | None:
     """Returns the largest error of assuming i.i.d. acceptance, and the γ that has this error.
 
-    It is the signed relative error of tokens per call at observed γ. None: the observations cannot
-    show that rates differ by position.
+    The error is (tokens per call if acceptance is i.i.d.) / (observed tokens per call) - 1. None:
+    the observations cannot show whether rates differ by position.
     """
     if not acceptance.tells_iid:
         return None
@@ -161,7 +162,7 @@ CUT_SHORT = 0.01
 
 @dataclass(frozen=True, slots=True)
 class ByPosition(Acceptance):
-    """Position i of a block has its own acceptance rate r_i, once all earlier ones are accepted.
+    """Position i of a block has its own acceptance rate r_i, given that i - 1 were accepted.
 
         E[τ(γ)] = 1 + Σ_{i≤γ} r_1 … r_i
 

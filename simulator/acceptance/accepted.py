@@ -29,7 +29,7 @@ class Accepted:
 
     gamma: drafted tokens per block, at least 1.
     length: mean tokens per block, the target's own token included, in [1, γ + 1].
-    rates: share of all blocks that accepted each position, 1 to γ.
+    rates: share of all blocks that accepted the token at each position from 1 to γ.
     drafts, context: number of blocks, and tokens in each sequence's cache.
     error: additional standard deviation of log(length), for example if blocks were not counted.
     drafted: mean drafted tokens per block if drafts ended early; None if blocks drafted γ tokens.
@@ -57,7 +57,7 @@ class Accepted:
     def of_rates(
         cls, rates: ArrayLike, *, drafts: float | None = None, drafted: float | None = None
     ) -> Accepted:
-        """Returns counts made from unconditional rates by position, shape (γ,)."""
+        """Returns counts with given `rates` by position, shape (γ,); drafted: in all blocks."""
         listed = tuple(probability("position_acceptance", rates).tolist())
         for before, rate in pairwise(listed):
             if rate > before:
@@ -72,8 +72,8 @@ class Accepted:
     def of_fraction(cls, fraction: float, gamma: int, drafted: float | None = None) -> Accepted:
         """Returns counts made from the fraction of drafted tokens that were accepted, in [0, 1].
 
-        If γ does not divide the number of drafted tokens, some blocks were shorter, and the number
-        of blocks is uncertain.
+        drafted: drafted tokens of all blocks together. If it is not a multiple of γ, some blocks
+        were shorter, and the number of blocks is uncertain.
         """
         if drafted is None or drafted % gamma == 0:
             drafts = None if drafted is None else drafted / gamma
@@ -92,7 +92,7 @@ class Accepted:
     ) -> Accepted:
         """Returns counts made from numbers of accepted tokens, blocks (`calls`) and drafted tokens.
 
-        error: standard deviation of the logarithm of the number of blocks.
+        error: standard deviation of log(calls). drafted: drafted tokens of all blocks together.
         """
         length = 1 + accepted / calls
         error, early = error * (1 - 1 / length), _early(drafted, calls, gamma)
@@ -115,9 +115,10 @@ class Accepted:
         return np.asarray(np.log(lengths))
 
     def noise(self) -> Floats:
-        """Returns the sampling covariance of `logs`; rates that were not counted count as equal.
+        """Returns the covariance of the sampling errors of `logs`, shape (n, n).
 
-        A block accepts N tokens: E[min(N, i) min(N, j)] = Σ_{k≤i} Σ_{l≤j} P(N >= max(k, l)).
+        Without `rates`, all positions are assumed to have one rate. If a block accepts N tokens,
+        E[min(N, i) min(N, j)] = Σ_{k≤i} Σ_{l≤j} P(N >= max(k, l)).
         """
         rates = np.array(self.rates)
         if not self.rates:
@@ -139,7 +140,7 @@ class Accepted:
 
 
 def _early(drafted: float | None, drafts: float | None, gamma: int) -> float | None:
-    """Returns the mean drafted tokens per block if drafts ended early, else None."""
+    """Returns drafted tokens per block, drafted / drafts, if drafts ended early; else None."""
     mean = gamma if drafted is None or not drafts else drafted / drafts
     return mean if mean < gamma - _EARLY else None
 
@@ -147,8 +148,8 @@ def _early(drafted: float | None, drafts: float | None, gamma: int) -> float | N
 def unknown_calls(drafted: float, gamma: int) -> tuple[int, float]:
     """Returns a likely number of blocks, and the standard deviation of its logarithm.
 
-    Blocks of 1 to γ tokens drafted `drafted` tokens together. The logarithm of their number is
-    taken as uniform between log(drafted / γ) and log(drafted).
+    drafted: drafted tokens of all blocks together; each block drafted 1 to γ. The logarithm of the
+    number of blocks is assumed to be uniform between log(drafted / γ) and log(drafted).
     """
     least, most = max(drafted / gamma, 1.0), max(drafted, 1.0)
     return max(1, round(math.sqrt(least * most))), math.log(most / least) / math.sqrt(12)

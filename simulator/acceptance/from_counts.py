@@ -54,11 +54,11 @@ class FromCounts(ByPosition):
 
     alpha: α if acceptances were i.i.d.
     covariance: covariance of the rates' logits and of `change`, shape (LONGEST + 1, LONGEST + 1).
-    positions: number of counted positions; 0 if only lengths were counted.
-    lengths: pairs of a γ and its counted mean tokens per block, which have priority over the rates.
-    change: change of the logits if the logarithm of the context grows by 1.
+    positions: number of positions with counted rates; 0 if only mean tokens per block were counted.
+    lengths: pairs (γ, counted mean tokens per block). At these γ they replace the result of rates.
+    change: change of all logits if the logarithm of the context grows by 1.
     origin: mean logarithm of the counted contexts; None if fewer than two contexts were counted.
-    away: logarithm of the context to which the rates apply, minus `origin`.
+    away: log(context to which the rates apply) - origin.
     """
 
     alpha: float = field()
@@ -121,8 +121,8 @@ def from_counts(
     counted: the counts; if empty, the prior gives the rates.
     kind: kind of draft, which selects the prior (`rate_prior`) unless `prior` is given.
     cut_short: see `ByPosition`.
-    elsewhere: standard deviation of a shift of all logits between the counted requests and the
-      requests to be served, for example of another workload.
+    elsewhere: standard deviation of a common shift of all rates' logits, if the requests to be
+      served differ from the counted ones, for example in workload; 0: they do not differ.
     """
     mean, covariance = (rate_prior(kind) if prior is None else prior).law(LONGEST)
     law = np.zeros((LONGEST + 1, LONGEST + 1))
@@ -196,7 +196,7 @@ def _lengths(counted: Sequence[Accepted]) -> dict[int, float]:
 
 
 def _unfitting(counted: Sequence[Accepted], off: Floats, logs: Floats) -> tuple[str, ...]:
-    """Returns a warning for each count that contradicts the other counts."""
+    """Returns a warning for each count whose log length is `off` from the model (`logs`)."""
     ends = np.cumsum([len(each.gammas) for each in counted]) - 1
     return tuple(
         f"{each.length:.3g} tokens per call at gamma {each.gamma} do not fit the other counts, "
@@ -209,8 +209,8 @@ def _unfitting(counted: Sequence[Accepted], off: Floats, logs: Floats) -> tuple[
 def rising(lengths: Mapping[int, float]) -> tuple[str, ...]:
     """Returns a warning for each mean length that is too large for the lengths at smaller γ.
 
-    Position k adds P(positions 1 to k are accepted) tokens per block, which falls with k, if all
-    lengths were counted on the same requests.
+    lengths: mean tokens per block by γ. If all were counted on the same requests, position k adds
+    P(positions 1 to k are accepted) tokens to a block, which falls with k.
     """
     points = [(0, 1.0), *sorted(lengths.items())]
     found = []

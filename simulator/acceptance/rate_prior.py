@@ -23,9 +23,11 @@ _STEADY = ("model", "n-gram")
 
 @dataclass(frozen=True, slots=True)
 class RatePrior:
-    """Normal prior of logits: r_i is the rate of position i if all earlier positions are accepted.
+    """Normal prior of the logits of acceptance rates by position.
 
         logit r_i = a + b · log i + w(log i) + u_i
+
+    r_i: probability that position i is accepted if all earlier positions are.
 
     first, change: means of a and b.
     covariance: covariance of a and b, shape (2, 2).
@@ -40,7 +42,7 @@ class RatePrior:
     own: float
 
     def law(self, longest: int) -> tuple[Floats, Floats]:
-        """Returns the logits' mean, shape (longest,), and covariance, shape (longest, longest)."""
+        """Returns mean, shape (longest,), and covariance of the logits of the first positions."""
         place = np.log(np.arange(1, longest + 1))
         line = np.stack([np.ones(longest), place], axis=1)
         walked = self.walk**2 * np.minimum(place[:, None], place)
@@ -52,7 +54,7 @@ def rate_prior(kind: str | None, *, fitted: dict[str, Any] | None = None) -> Rat
     """Returns the prior of a kind of draft.
 
     kind: a name in `simulator.cost.fitted.prior.DRAFTS`; other values get the prior of all kinds.
-    fitted: the result of a fit; None reads rate_priors.json.
+    fitted: the content of another rate_priors.json; None: the shipped file.
     """
     kinds = (_published() if fitted is None else fitted)["kinds"]
     found = kinds.get(kind, kinds["all"])
@@ -60,7 +62,7 @@ def rate_prior(kind: str | None, *, fitted: dict[str, Any] | None = None) -> Rat
 
 
 def workload_spread() -> float:
-    """Returns the standard deviation of the logit of a draft's rate between published workloads."""
+    """Returns the standard deviation of the logit of α between published workloads."""
     return float(_published()["workloads"])
 
 
@@ -89,9 +91,10 @@ Placed = Sequence[tuple[Accepted, float]]
 def most_probable(
     mean: Floats, law: Floats, data: Placed, measured: Floats, noise: Floats
 ) -> Floats:
-    """Returns the most probable logits and their change with context, by damped Gauss-Newton.
+    """Returns the most probable logits of rates, then their change with the context's logarithm.
 
-    mean, law: mean and covariance of the prior; measured, noise: of the counted log lengths.
+    The method is damped Gauss-Newton. mean, law: mean and covariance of the prior. measured, noise:
+    logarithms of the counted mean tokens per block, and their covariance.
     """
     root = np.linalg.cholesky(law + LEAST * np.eye(len(law)))
     weigh = np.linalg.inv(np.linalg.cholesky(noise))
@@ -116,7 +119,7 @@ def most_probable(
 
 
 def log_lengths_of(found: Floats, data: Placed) -> tuple[Floats, Floats]:
-    """Returns the logarithms of modelled mean lengths, and their derivatives by `found`."""
+    """Returns log modelled mean tokens per block, and its derivatives (`most_probable`)."""
     logs, slopes = [np.zeros(0)], [np.zeros((0, len(found)))]
     for counted, away in data:
         rates = rates_of(found[:-1] + away * found[-1])
@@ -128,7 +131,7 @@ def log_lengths_of(found: Floats, data: Placed) -> tuple[Floats, Floats]:
 
 
 def length_slopes(rates: Floats, gammas: NDArray[np.int64]) -> Floats:
-    """Returns the derivatives of log lengths by the logits of `rates`, one row for each γ."""
+    """Returns d(log mean tokens per block) / d(logit of each rate), one row for each γ."""
     stands = np.cumprod(rates)
     total = np.cumsum(stands)
     before = total - stands

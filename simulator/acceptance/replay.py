@@ -26,19 +26,19 @@ from simulator.numerics.arguments import Floats, integer, integers, non_negative
 
 
 class Replay:
-    """A recorded text that can be decoded with blocks of any γ."""
+    """Computes the expected decoding of one recorded text with any γ, without a model."""
 
     def __init__(
         self, acceptance: ArrayLike, *, limit: int | None = None, drafted: ArrayLike | None = None
     ) -> None:
-        """Stores a text of N positions.
+        """Stores the acceptance of a text of N tokens.
 
         acceptance: probability in [0, 1] that the text's token is accepted if drafted. Shape (N,)
           if the draft's distribution depends only on the text before; shape (N, K) if it depends on
           the block, entry (t, k) for position t + k of the block that begins at t. Entries after
           the text's or the draft's end are not read.
-        limit: the decoder's max_new_tokens, at least N; default N. In a text that ended before its
-          limit, blocks still draft up to the limit.
+        limit: the decoder's max_new_tokens, at least N; None: N. Blocks near the end of a text that
+          is shorter than its limit may draft tokens after the text's end.
         drafted: most tokens that the drafter proposes in a block that begins at each position,
           shape (N,), if they may be fewer than γ (prompt lookup without a match: 0).
         """
@@ -65,7 +65,7 @@ class Replay:
         return np.minimum(self._room, integers("gamma", gamma))
 
     def starts(self, gamma: ArrayLike) -> Floats:
-        """Returns the probability that a block begins at each position; γ may vary by position."""
+        """Returns the probability that a block begins at each position; gamma: one, or (N,)."""
         # Imported here because it takes longer than all other formulas together.
         from scipy.linalg.lapack import dtbtrs
 
@@ -85,7 +85,7 @@ class Replay:
         return np.asarray(counts, dtype=np.float64)
 
     def positions(self, gamma: int) -> tuple[Floats, Floats]:
-        """Returns the expected numbers of blocks that accept and that draft each position."""
+        """Returns the expected numbers of blocks that accept, and that draft, position 1, …, γ."""
         rates, starts = self._rates, self.starts(gamma)
         # The text ends where its last token is emitted.
         lengths = np.minimum(self.lengths(gamma), np.arange(len(starts))[::-1])
@@ -108,7 +108,7 @@ class Replay:
 
 
 def _bands(rates: Floats, lengths: NDArray[np.int64]) -> Floats:
-    """Returns I - P, with the chain's transition matrix P, in LAPACK's transposed band storage."""
+    """Returns I - P in LAPACK's transposed band storage; P: P(next block starts at j | at i)."""
     positions = len(rates)
     # No block reads beyond the text: the token after its draft is the target's own.
     lengths = np.minimum(lengths, np.arange(positions - 1, -1, -1))
@@ -145,9 +145,9 @@ class Recorded(Acceptance):
     """Acceptance found by replaying recorded texts, for each γ up to the largest replayed one.
 
     alpha: the mean of β over the texts' positions, in [0, 1].
-    blocks: by γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens, per token of
-      the texts (`Replay.blocks` summed over texts), shape (γ + 1,).
-    error: standard deviation of the logit of α between sets of prompts; all rates share it.
+    blocks: for each γ = 1, 2, …, the expected numbers of blocks that draft 0, …, γ tokens, divided
+      by the tokens of the texts (`Replay.blocks` summed over texts), shape (γ + 1,).
+    error: standard deviation of the logit of α due to the choice of prompts; all rates share it.
     """
 
     alpha: float = field()
@@ -195,8 +195,8 @@ class Recorded(Acceptance):
     def per_token(self, price: Price, gamma: ArrayLike) -> Floats:
         """Returns the expected price of blocks, per emitted token.
 
-        Above the largest replayed γ, blocks that drafted fewer tokens than that γ do not change.
-        The other blocks draft more tokens, accepted at the last rates.
+        A γ above the largest replayed one, G, is extrapolated. Blocks that drafted fewer than G
+        tokens do not change; the others draft more tokens, which are accepted at the last rates.
         """
 
         def total(length: int) -> float:
@@ -209,8 +209,8 @@ class Recorded(Acceptance):
     def _beyond(self, gamma: int) -> Floats:
         """Returns the expected blocks that draft 0, …, γ tokens, per token, for γ above G.
 
-        G is the largest replayed γ. Tokens of a block, E[τ(γ)], are extrapolated; R_j is the share
-        of blocks that draft position j, S_j the share that drafts and accepts it:
+        G is the largest replayed γ. R_j is the share of blocks that draft position j, and S_j the
+        share of these in which positions 1 to j are accepted. Both are extrapolated:
 
             E[τ(γ)] = 1 + Σ_{j≤γ} R_j S_j,   R_j = R_{j-1} h,   S_j = S_{j-1} a     (j > G)
 
@@ -237,8 +237,8 @@ def hierarchical_cost(cost: Cost, *, inner: Cost, alpha: float, gamma: int) -> C
 
         drafting(n) = c t_p(1) W(n) / t        (Leviathan et al. 2023, section 6, left open there)
 
-    W is the expected time of a text of n tokens, by replay, and t a step of the draft model, both
-    in the inner cost's unit. Inner blocks are lossless, so the outer acceptance does not change.
+    W(n) is the expected time of n tokens of the draft model with the cheap drafter, and t its time
+    of a step, both in the unit of `inner`. Inner blocks are lossless: acceptance does not change.
 
     inner: cost of the draft model's blocks with the cheap drafter; may itself be hierarchical.
     alpha: rate in [0, 1] at which the draft model accepts the cheap drafter's tokens.

@@ -39,10 +39,9 @@ def expected_tokens(alpha: ArrayLike, gamma: ArrayLike) -> Floats:
 
 
 def accepted_tokens(alpha: Floats, gamma: Floats) -> Floats:
-    """Returns the mean accepted tokens per call, α (1 - α^γ) / (1 - α), of unchecked arrays.
+    """Returns the mean accepted tokens per call, α (1 - α^γ) / (1 - α), without range checks.
 
-    1 - α^γ comes from expm1: 1 - α is exact near 1, but the plain difference 1 - α^γ would lose all
-    digits there.
+    1 - α^γ is computed by expm1, because the difference itself would lose all digits near α = 1.
     """
     with np.errstate(divide="ignore", over="ignore"):
         exponent = gamma * np.maximum(np.log(alpha), _LOG_ZERO)
@@ -52,7 +51,7 @@ def accepted_tokens(alpha: Floats, gamma: Floats) -> Floats:
 
 
 def accepted_fraction(alpha: Floats, gamma: Floats) -> Floats:
-    """Returns accepted over drafted tokens, (α + … + α^γ) / γ, without checking the arrays."""
+    """Returns accepted over drafted tokens, (α + … + α^γ) / γ, without range checks."""
     return accepted_tokens(alpha, gamma) / gamma
 
 
@@ -91,7 +90,7 @@ def alpha_from_block_efficiency(block_efficiency: ArrayLike, gamma: ArrayLike) -
 def bisect(increasing: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
     """Returns, for each bracket [low, high], the point where the increasing function passes 0.
 
-    A function without a sign change in its bracket gives the end nearer to a sign change.
+    If the function does not change its sign, the result is the end where its value is nearer to 0.
     """
     for _ in range(_STEPS):
         middle = 0.5 * (low + high)
@@ -144,9 +143,9 @@ def block_acceptance(ratio: ArrayLike, max_gamma: int) -> Floats:
 
         s_0 = 1,    s_i = min(1, s_{i-1} p_i(X_i) / q_i(X_i))
 
-    The draft proposes the tokens x_1, …, x_i of a recorded text and has them accepted with
-    probability q(x_1…x_i) s_i; the target emits them with probability p(x_1…x_i). Given the text,
-    at least i tokens are therefore accepted with probability
+    With probability q(x_1…x_i) s_i, the draft proposes the tokens x_1, …, x_i of a recorded text
+    and they are accepted. The target emits them with probability p(x_1…x_i). So, given the text, at
+    least i tokens are accepted with probability
 
         w_i = q(x_1…x_i) s_i / p(x_1…x_i) = min(1, min over j <= i of Π_{k<=j} q_k(x_k) / p_k(x_k)),
 
@@ -154,7 +153,7 @@ def block_acceptance(ratio: ArrayLike, max_gamma: int) -> Floats:
 
     ratio: q(x)/p(x) of the text's tokens, at least 0, shape (N,) or (N, K) as for `acceptance` in
       `simulator.acceptance.replay.Replay`. For a one-hot q, ratios above 1 may be given as 1.
-    max_gamma: the longest draft, at least 1 and at most K.
+    max_gamma: the longest draft, at least 1, and at most K if `ratio` has shape (N, K).
 
     Returns shape (N, max_gamma), the `acceptance` of a `Replay`; 0 after the text's end.
     """

@@ -30,12 +30,12 @@ BUDGETS: tuple[Budget, ...] = get_args(Budget)
 
 
 def step_seconds(cost: Cost, gamma: int, batch: int, wall: Wall | None = None) -> Floats:
-    """Returns the time of a step without its drafting, by number of verified tokens in the batch.
+    """Returns the time of a step except drafting, by number of drafted tokens that it verifies.
 
     The times, shape (batch * gamma + 1,), are linear between multiples of `batch`.
 
-    wall: limit of the captured graphs. Larger steps are infinitely slow, unless the baseline's step
-      exceeds the limit, too.
+    wall: limit of the captured CUDA graphs. Larger steps count as infinitely slow, unless the step
+      without drafts already exceeds the limit.
     """
     each = np.arange(batch * gamma + 1) / batch
     seconds = np.interp(each, np.arange(gamma + 1), cost.checking_seconds(np.arange(gamma + 1)))
@@ -43,14 +43,14 @@ def step_seconds(cost: Cost, gamma: int, batch: int, wall: Wall | None = None) -
 
 
 def walked(survival: Floats, seconds: Floats) -> NDArray[np.int64]:
-    """Returns how many tokens the walk down the ranking verifies, shape (...).
+    """Returns how many drafted tokens of a batch are verified with the budget "walk", shape (...).
 
-    The walk goes on while the next token does not lower the expected tokens per second.
+    Tokens are verified in the order of their survival, until the next token would lower the
+    expected tokens per second.
 
-    survival: the server's estimate, before the draw, of the probability that each drafted token is
-      accepted; not rising along a sequence, shape (..., batch, gamma).
-    seconds: time of a step, drafting included, by verified tokens; rising, above 0, shape (batch *
-      gamma + 1,).
+    survival: the server's estimate of the probability that each drafted token and all before it in
+      its block are accepted, made before the token is drawn; shape (..., batch, gamma).
+    seconds: time of a step, drafting included, for 0, …, batch * gamma verified tokens; rising.
     """
     pays = np.diff(_rates(survival, seconds), axis=-1) >= 0
     return np.asarray(pays.cumprod(axis=-1).sum(axis=-1))
@@ -59,8 +59,8 @@ def walked(survival: Floats, seconds: Floats) -> NDArray[np.int64]:
 def best_budget(survival: Floats, seconds: Floats) -> NDArray[np.int64]:
     """Returns the number of verified tokens that gives the most expected tokens per second.
 
-    Arguments as in `walked`. The output is lossless if the next step uses this budget; a step that
-    used its own would change the output.
+    Arguments: see `walked`. If the next step uses this budget, the output is lossless. If the same
+    step used it, the output's distribution would change.
     """
     return np.asarray(_rates(survival, seconds).argmax(axis=-1))
 
@@ -78,7 +78,7 @@ def verified_lengths(survival: Floats, budget: NDArray[np.int64]) -> NDArray[np.
 
 
 def _rates(survival: Floats, seconds: Floats) -> Floats:
-    """Returns the expected tokens per second by verified tokens, shape (..., batch * gamma + 1)."""
+    """Returns expected tokens/s for 0, …, batch * gamma verified tokens of highest survival."""
     *runs, batch, gamma = survival.shape
     ranked = -np.sort(-survival.reshape(*runs, batch * gamma), axis=-1)
     gained = np.concatenate([np.zeros((*runs, 1)), ranked.cumsum(axis=-1)], axis=-1)
@@ -107,7 +107,10 @@ class PlayedBatch(NamedTuple):
 
 
 class RankedTexts:
-    """Texts that a batch decodes with γ drafted tokens per block, verified by rank.
+    """Texts that a batch decodes with verification by rank.
+
+    Each sequence drafts γ tokens per block, and the server verifies only the drafted tokens of the
+    batch that are likeliest to be accepted.
 
     longest: the longest recorded draft, L.
     """
@@ -115,9 +118,9 @@ class RankedTexts:
     def __init__(self, texts: Sequence[tuple[Floats, Floats, NDArray[np.int64]]]) -> None:
         """Stores at least one text of N tokens, each as three arrays.
 
-        The first has the probability that the text's token t + k is accepted if drafted and
-        reached, shape (N, L), and the second the server's estimate of it, not rising along k. The
-        third has the most tokens that a block drafts from each position, shape (N,).
+        The first has, for a block that begins at t, the probability that its k-th drafted token is
+        accepted if all before it are, shape (N, L). The second has the survival (`walked`), shape
+        (N, L). The third has the most tokens that a block at t drafts, shape (N,).
         """
         self._accepted, self._survival, self._room = map(np.concatenate, zip(*texts, strict=True))
         self.longest = self._survival.shape[1]
@@ -134,9 +137,9 @@ class RankedTexts:
         budget: Budget | None,
         generator: np.random.Generator,
     ) -> PlayedBatch:
-        """Returns the speed of a batch if the server verifies only some of the γ drafted tokens.
+        """Returns the simulated speed of a batch that verifies only some of the γ drafted tokens.
 
-        A sequence begins at a random position of a text and continues with another text.
+        Each sequence begins at a random position of a text, and then continues with other texts.
 
         gamma: drafted tokens per block, from 1 to `longest`.
         seconds: see `walked` and `step_seconds`.
@@ -176,9 +179,10 @@ class RankedTexts:
 
 
 def _played(found: Floats, sizes: NDArray[np.int64]) -> PlayedBatch:
-    """Returns the speed of a batch; each text counts by its number of tokens.
+    """Returns the speed of a batch from its simulation; texts are weighted by their tokens.
 
-    found: sums of time, emitted tokens, verified tokens and steps, shape (steps, 4, texts).
+    found: per step and text, sums over sequences of time, emitted tokens, verified tokens and
+      number of sequences, shape (steps, 4, texts).
     """
     emitted = found[:, 1].sum(axis=0)
     weight = np.divide(sizes, emitted, out=np.zeros(len(sizes)), where=emitted > 0)

@@ -31,15 +31,15 @@ COLUMNS: dict[Confidence, int] = {"largest": 0, "largest of ten": 1, "own": 2}
 
 
 class StoppingRule(NamedTuple):
-    """A rule by which an engine ends a draft whose confidence is too low.
+    """A rule by which an engine ends a draft at a token whose confidence is below a threshold.
 
-    A rule is lossless if it reads only the distribution before the draw, or if it keeps the token
-    that fails. A rule that drops a drawn token because of the token's own probability changes the
-    output.
+    A rule is lossless if it only uses the draft's distribution before the token is sampled, or if
+    the failing token is verified, too. A rule that drops a sampled token because of the token's own
+    probability changes the output.
 
     name: as on the command line.
-    confidence: the number that is compared with the threshold.
-    keeps: whether the failing token is verified. The draft step of a dropped token takes time, too.
+    confidence: the probability (or number of matched tokens) that is compared with the threshold.
+    keeps: whether the failing token is verified. If not, its draft step still takes time.
     builds: the engine builds that apply the rule.
     source: file and lines of the engine's source.
     product: whether the product of all confidences of the block is compared.
@@ -70,7 +70,7 @@ class StoppingRule(NamedTuple):
     def lengths(
         self, sure: NDArray[np.floating], threshold: float
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Returns how many tokens of each draft are verified, and how many draft steps it takes.
+        """Returns the numbers of verified tokens and of draft steps of each draft.
 
         Both results have shape (...), with values from 0 to L.
 
@@ -128,7 +128,7 @@ class Stopped(Recorded):
 
     `blocks` counts blocks by their number of verified tokens.
 
-    paid: acceptance with blocks counted by draft steps; a dropped token costs a draft step, too.
+    paid: the same blocks counted by their number of draft steps, dropped tokens included.
     rule: the stopping rule.
     p_min: the rule's threshold, in [0, 1]; for lookups, the least number of matched tokens.
     drafted_error: standard error of drafted over emitted tokens at the largest γ; 0 if exact.
@@ -149,7 +149,7 @@ class Stopped(Recorded):
 
 
 class StoppedBlocks(NamedTuple):
-    """Expected blocks of a text, by verified tokens and by draft steps.
+    """Expected numbers of blocks of a text, by verified tokens and by draft steps.
 
     verified, paid: entry g is the number of blocks that verify g tokens, or take g draft steps;
       shape (γ + 1,) each. Both sum to the number of target calls.
@@ -161,7 +161,7 @@ class StoppedBlocks(NamedTuple):
     drafted_error: float
 
     def seconds(self, cost: Cost) -> float:
-        """Returns the expected time to decode the text."""
+        """Returns the expected time to decode the text, in the unit of the cost."""
         counts = np.arange(len(self.verified))
         drafting = self.paid @ cost.drafting_seconds(counts)
         return float(drafting + self.verified @ cost.checking_seconds(counts))
@@ -169,12 +169,13 @@ class StoppedBlocks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoppedText:
-    """A recorded text of N positions that can be decoded with drafts that a stopping rule ends.
+    """A recorded text of N positions whose expected decoding with a stopping rule is computed.
 
-    along: confidences in [0, 1] along the text, shape (N,) or (N, K) like the text's acceptance.
-    starts: positions from which a path of the draft was recorded, ascending, shape (M,).
-    own: confidences in [0, 1] along the recorded paths, shape (M, L).
-    drawn: whether the draft's tokens were drawn, so that other paths were possible.
+    along: the draft's confidences in [0, 1] at the text's tokens, shape (N,) or (N, K) as for the
+      `acceptance` of a `Replay`.
+    starts: the positions, ascending, shape (M,), from which the draft was run by itself.
+    own: confidences in [0, 1] at the L tokens that the draft then chose, shape (M, L).
+    drawn: whether the draft's tokens were sampled, so that other drafts were possible.
     """
 
     replay: Replay
@@ -198,7 +199,7 @@ class StoppedText:
         return int(self.own.shape[1])
 
     def blocks(self, gamma: int, rule: StoppingRule, threshold: float) -> StoppedBlocks:
-        """Returns the expected blocks of the text; gamma: most tokens per draft, 0 to `longest`."""
+        """Returns the text's expected blocks; gamma: most tokens per draft, 0 to `longest`."""
         if integer("gamma", gamma) > self.longest:
             raise ValueError(
                 f"gamma must be at most the {self.longest} tokens recorded, got {gamma}"
@@ -228,7 +229,7 @@ class StoppedText:
         return sliding_window_view(padded, length)
 
     def _error(self, lengths: NDArray[np.int64], known: Floats, calls: float) -> float:
-        """Returns the standard error of the total length of drafts, from the recorded starts."""
+        """Returns the standard error of the sum of all drafts' lengths, due to few `starts`."""
         missing = 1.0 if self.drawn else 1 - len(lengths) / len(self.along)
         mean = float(known @ lengths) / known.sum()
         spread = float(np.sqrt((known**2 * (lengths - mean) ** 2).sum()))
