@@ -43,7 +43,7 @@ class Acceptance(ABC):
     @property
     @abstractmethod
     def alpha(self) -> float:
-        """The acceptance rate α in [0, 1]. From counts, it assumes i.i.d. acceptances."""
+        """The acceptance rate α in [0, 1]. An α from counts assumes i.i.d. acceptance."""
 
     @property
     @abstractmethod
@@ -79,8 +79,7 @@ class Acceptance(ABC):
         """Returns the expected price of all blocks of a long text, divided by the text's tokens.
 
         price: maps the number of tokens that a block drafts to the block's price: a time, or 1 if
-          blocks are to be counted. A block may draft fewer
-          than γ tokens, for example near the end of a text.
+          blocks are counted. A block may draft fewer than γ tokens, as near the end of a text.
         gamma: largest number of tokens that a block drafts, at least 0, shape (...).
         """
 

@@ -57,7 +57,7 @@ class Accepted:
     def of_rates(
         cls, rates: ArrayLike, *, drafts: float | None = None, drafted: float | None = None
     ) -> Accepted:
-        """Returns counts with given `rates` by position, shape (γ,); drafted: in all blocks."""
+        """Returns counts with these `rates`, shape (γ,); drafted: drafted tokens of all blocks."""
         listed = tuple(probability("position_acceptance", rates).tolist())
         for before, rate in pairwise(listed):
             if rate > before:

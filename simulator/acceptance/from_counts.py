@@ -196,7 +196,7 @@ def _lengths(counted: Sequence[Accepted]) -> dict[int, float]:
 
 
 def _unfitting(counted: Sequence[Accepted], off: Floats, logs: Floats) -> tuple[str, ...]:
-    """Returns a warning for each count whose log length is `off` from the model (`logs`)."""
+    """Returns a warning for each count that is many standard deviations off the fit (`logs`)."""
     ends = np.cumsum([len(each.gammas) for each in counted]) - 1
     return tuple(
         f"{each.length:.3g} tokens per call at gamma {each.gamma} do not fit the other counts, "

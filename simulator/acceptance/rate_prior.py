@@ -42,7 +42,7 @@ class RatePrior:
     own: float
 
     def law(self, longest: int) -> tuple[Floats, Floats]:
-        """Returns mean, shape (longest,), and covariance of the logits of the first positions."""
+        """Returns mean and covariance of the logits of the rates at positions 1, …, longest."""
         place = np.log(np.arange(1, longest + 1))
         line = np.stack([np.ones(longest), place], axis=1)
         walked = self.walk**2 * np.minimum(place[:, None], place)

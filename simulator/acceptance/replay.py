@@ -26,7 +26,7 @@ from simulator.numerics.arguments import Floats, integer, integers, non_negative
 
 
 class Replay:
-    """Computes the expected decoding of one recorded text with any γ, without a model."""
+    """Computes how one recorded text would be decoded with other γ, without running models."""
 
     def __init__(
         self, acceptance: ArrayLike, *, limit: int | None = None, drafted: ArrayLike | None = None
@@ -65,7 +65,7 @@ class Replay:
         return np.minimum(self._room, integers("gamma", gamma))
 
     def starts(self, gamma: ArrayLike) -> Floats:
-        """Returns the probability that a block begins at each position; gamma: one, or (N,)."""
+        """Returns the probability that a block begins at each position; γ may vary by position."""
         # Imported here because it takes longer than all other formulas together.
         from scipy.linalg.lapack import dtbtrs
 
@@ -237,8 +237,8 @@ def hierarchical_cost(cost: Cost, *, inner: Cost, alpha: float, gamma: int) -> C
 
         drafting(n) = c t_p(1) W(n) / t        (Leviathan et al. 2023, section 6, left open there)
 
-    W(n) is the expected time of n tokens of the draft model with the cheap drafter, and t its time
-    of a step, both in the unit of `inner`. Inner blocks are lossless: acceptance does not change.
+    W(n) is the expected time in which the draft model and the cheap drafter generate n tokens; t is
+    the draft model's time per step, in the same unit. Acceptance by the target does not change.
 
     inner: cost of the draft model's blocks with the cheap drafter; may itself be hierarchical.
     alpha: rate in [0, 1] at which the draft model accepts the cheap drafter's tokens.

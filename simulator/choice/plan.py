@@ -54,7 +54,7 @@ class Plan:
 
     @property
     def alpha(self) -> float:
-        """The acceptance rate α. From counts, it assumes i.i.d. acceptances."""
+        """The acceptance rate α. If it was estimated from counts, i.i.d. acceptance is assumed."""
         return self.acceptance.alpha
 
     @property
@@ -121,7 +121,8 @@ def plan(
     gamma: the γ to evaluate, at least 1; None: the best γ.
     max_gamma: the largest γ considered, in 1..10,000.
     near: a smaller γ is preferred if it is slower than the best γ by at most this share, in [0, 1).
-    doubt: maps γ to the covariance of log speed-ups at an exact cost; None: only acceptance errs.
+    doubt: maps γ, shape (n,), to the covariance of their log speed-ups, if the cost has no errors
+      of its own; None: only errors of the acceptance count.
     worth: smallest expected gain of log speed for which a next run is proposed.
     """
     cap = integer("max_gamma", max_gamma, at_least=1)

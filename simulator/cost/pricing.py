@@ -80,7 +80,7 @@ class Load:
     speeds: 10th and 90th percentile of published speed / predicted speed of one sequence.
     cost_model: "kernels", "public" or "roofline", the model of the costs; None if measured.
     notes: warnings for readers of the costs.
-    estimated: "between" or "beyond" the batches that were run; None: not estimated from them.
+    estimated: "between" or "beyond" if costs are inferred between or beyond the batches of runs.
     """
 
     origin: str
@@ -118,7 +118,7 @@ class Pricing:
     batch: sequences decoded together.
     load: load and machine of the costs; None if the costs are not for a particular load.
     max_gamma: most tokens that the draft can draft; None if there is no limit.
-    multiple: number of the draft's layers. A larger γ must be a multiple, as all layers run again.
+    multiple: number of the draft's layers. A larger γ is a multiple of it: all layers run again.
     stated_gamma: number of drafted tokens in the draft's configuration; None if there is none.
     draft_passes: maps n to times of draft passes over 1, …, n tokens of a sequence, in the unit of
       `cost`, without corrections by runs; None: only n = 1 is known, one draft step.
@@ -238,7 +238,7 @@ class Pricing:
 def _prompts(
     exact: Callable[[int], tuple[float, float]], posterior: Posterior, tokens: int
 ) -> tuple[float, float]:
-    """Returns fitted seconds to read a prompt, without and with a draft; exact: not fitted."""
+    """Returns fitted seconds to read a prompt, without and with a draft; exact: unfitted."""
     from simulator.cost.fitted.machine import LoadPoint, seconds_of
 
     plain, both = exact(tokens)

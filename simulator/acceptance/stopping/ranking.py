@@ -48,8 +48,8 @@ def walked(survival: Floats, seconds: Floats) -> NDArray[np.int64]:
     Tokens are verified in the order of their survival, until the next token would lower the
     expected tokens per second.
 
-    survival: the server's estimate of the probability that each drafted token and all before it in
-      its block are accepted, made before the token is drawn; shape (..., batch, gamma).
+    survival: for each drafted token, the server's estimate, made before the token is drawn, of the
+      probability that it and all tokens before it in its block are accepted, (..., batch, gamma).
     seconds: time of a step, drafting included, for 0, …, batch * gamma verified tokens; rising.
     """
     pays = np.diff(_rates(survival, seconds), axis=-1) >= 0

@@ -229,7 +229,7 @@ class StoppedText:
         return sliding_window_view(padded, length)
 
     def _error(self, lengths: NDArray[np.int64], known: Floats, calls: float) -> float:
-        """Returns the standard error of the sum of all drafts' lengths, due to few `starts`."""
+        """Returns the standard error of the drafts' total length, as only `starts` are recorded."""
         missing = 1.0 if self.drawn else 1 - len(lengths) / len(self.along)
         mean = float(known @ lengths) / known.sum()
         spread = float(np.sqrt((known**2 * (lengths - mean) ** 2).sum()))

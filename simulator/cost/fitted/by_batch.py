@@ -19,7 +19,7 @@ _DOUBTED = [PARAMETERS.index(each) for each in ("roof", "block", "draft")]
 
 
 def costs_of_runs(runs: Sequence[Run]) -> Posterior:
-    """Returns cost parameters fitted only to runs, of one load; without runs, the prior."""
+    """Returns cost parameters fitted to runs of one load, or the prior if there are no runs."""
     return infer(FittedMachine(), vague_prior([run.step_seconds for run in runs] or [1.0]), runs)
 
 

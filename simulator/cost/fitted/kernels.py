@@ -55,7 +55,7 @@ class KernelTables(ABC):
         self, *, rows: int, hidden: int, inner: int, count: int, active: int, gpus: int,
         stored: float,
     ) -> float:  # fmt: skip
-        """Returns the time of one layer's routed experts, which are divided among `gpus` GPUs."""
+        """Returns the time of one layer's `count` routed experts, `active` per token, on `gpus`."""
 
     @abstractmethod
     def attention(
@@ -190,8 +190,9 @@ def _matrices(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, i
 
 
 def _expert_layers(weights: Weights, shape: ModelShape) -> tuple[int, int]:
-    """Returns the largest number of expert layers whose experts' inner size is a multiple of
-    _INNER, and that size.
+    """Returns the number of layers with experts, and an expert's inner size.
+
+    It is the largest number of layers for which the inner size is a multiple of _INNER.
     """
     each = weights.values / (3 * weights.experts * shape.hidden)
     for layers in range(shape.layers, 0, -1):

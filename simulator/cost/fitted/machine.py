@@ -75,7 +75,7 @@ class LoadPoint:
 
 @dataclass(frozen=True, eq=False)
 class Machine(ABC):
-    """The work of each kind of step of a target and a draft on their hardware.
+    """The work (an amount of each parameter, see `Work`) of the steps of a target and a draft.
 
     rejected: maps γ to the probability of a rejection after 0, …, γ - 1 accepted tokens, if the
       target reads accepted tokens again after a rejection (`docs/hybrids.md`); else None.
@@ -99,11 +99,11 @@ class Machine(ABC):
 
     @abstractmethod
     def drafting_work(self, load: LoadPoint, gamma: int, width: int = 1) -> Work:
-        """Returns the work of drafting γ tokens; each draft pass reads `width` per sequence."""
+        """Returns the work to draft γ tokens; a draft pass reads `width` tokens per sequence."""
 
     @abstractmethod
     def block_pass(self, load: LoadPoint, new_tokens: int) -> Work:
-        """Returns the work of a verification pass over `new_tokens` per sequence, with overhead."""
+        """Returns the work to verify `new_tokens` tokens per sequence, and a block's overhead."""
 
     def checking_work(self, load: LoadPoint, new_tokens: int) -> Work:
         """Returns the work of a block except drafting: verification, and the server's overhead.
@@ -143,7 +143,7 @@ class Machine(ABC):
 class DeployedMachine(Machine):
     """A deployment whose steps consist of passes of its target and its draft.
 
-    deployment: target, draft and GPUs. A draft without layers is a lookup, as of n-grams. The
+    deployment: target, draft and GPUs. A draft without layers looks up its tokens (n-grams). The
       deployment's efficiency and time per layer are not used, because they are parameters here.
     """
 
@@ -155,7 +155,7 @@ class DeployedMachine(Machine):
 
     @abstractmethod
     def draft_seconds(self, load: LoadPoint, gamma: int, passes: int, width: int) -> float:
-        """Returns the seconds of γ drafted tokens in `passes` passes over `width` tokens each."""
+        """Returns the seconds to draft γ tokens in `passes` passes over `width` per sequence."""
 
     @abstractmethod
     def all_reduce(self, tokens: int, hidden: int, tp: int) -> float:
@@ -187,7 +187,7 @@ class DeployedMachine(Machine):
 
 
 class RooflineMachine(DeployedMachine):
-    """A deployment priced by its GPU's roofline."""
+    """A deployment whose passes are timed by the roofline: peak arithmetic rate and bandwidth."""
 
     def draft_seconds(self, load: LoadPoint, gamma: int, passes: int, width: int) -> float:
         draft, tp = self.deployment.draft, self.deployment.draft_conditions.tp

@@ -99,7 +99,7 @@ class Posterior:
         fitted = isinstance(self.machine, FittedMachine)
         vague = not (any(run.gamma > 0 for run in self.runs) if fitted else self.runs)
         if self.prior.drawn and vague:
-            logs = self.logs + _lots() @ np.linalg.cholesky(self.covariance).T
+            logs = self.logs + _normal_draws() @ np.linalg.cholesky(self.covariance).T
             drawn = _gains(plain, own, logs)
             mean, covariance = drawn.mean(axis=0), np.atleast_2d(np.cov(drawn, rowvar=False))
         if load in self.loads:
@@ -152,7 +152,7 @@ def _gains(plain: Work, own: Work, logs: Floats) -> Floats:
 
 
 @cache
-def _lots() -> Floats:
+def _normal_draws() -> Floats:
     """Returns standard normal draws and their negatives, shape (2 · _PAIRS, COUNT)."""
     # numpy's generator takes a tenth of a plan to import.
     gauss = Random(0).gauss

@@ -112,7 +112,7 @@ def published_prior(
 ) -> Prior:
     """Returns the prior of the parameters of a deployment with these traits.
 
-    effects: content of published_prior.json after another fit; None: the shipped files.
+    effects: the content of another published_prior.json; None: the shipped file.
     over: the model of pass times that the parameters correct.
     """
     if traits.draft not in DRAFTS:

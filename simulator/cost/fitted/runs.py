@@ -79,7 +79,7 @@ class Run:
         return self.seconds_per_token * self.length
 
     def token_work(self, machine: Machine) -> Work:
-        """Returns the machine's work per emitted token; `drafted` may be a fraction."""
+        """Returns the machine's work per emitted token, interpolated if `drafted` is not whole."""
         if self.drafted is None:
             return machine.token_work(self.load, self.gamma, self.length)
         least = max(1, int(self.drafted))
@@ -90,7 +90,7 @@ class Run:
 
 
 def pooled(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Returns one run for each load and γ: the geometric mean of the n runs with them.
+    """Returns one run for each load and γ: the geometric mean of its n runs.
 
     The error of the mean is one run's error divided by √n. If the runs differ by more than their
     errors, their standard deviation replaces one run's error.
@@ -113,9 +113,9 @@ def _mean(runs: Sequence[Run]) -> Run:
 
 
 def require_consistent(runs: Sequence[Run]) -> None:
-    """Raises ValueError if stated runs of one load contradict each other by more than noise.
+    """Raises ValueError if runs that a user stated contradict each other by more than noise.
 
-    A block must take at least as long as a shorter block and as a step without drafts. All runs
+    At one load, a block takes at least as long as a shorter one or a step without drafts. All runs
     must be of one model and have a length. Runs that a tuning measured need no check: they may
     contradict each other, because other work can disturb the machine.
     """

@@ -26,7 +26,7 @@ class Deployment:
     """A target and a draft that take turns on the same GPUs.
 
     hardware: one of the GPUs.
-    conditions: conditions of the target's passes, and of the draft's passes except for draft_tp.
+    conditions: conditions of the passes of the target and, except for `tp`, of the draft.
     draft_tp: GPUs that share the draft; None: as many as share the target. With 1, each GPU holds
       the whole draft and drafts for itself.
     """
