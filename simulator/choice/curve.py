@@ -29,7 +29,7 @@ def speed_up(acceptance: Acceptance, cost: Cost, gamma: ArrayLike) -> Floats:
 
 
 def best_gamma(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> int:
-    """Returns the smallest γ from 1 to max_gamma with the largest speed-up; 0 if none is above 1."""
+    """Returns the smallest γ, at most max_gamma, of the largest speed-up; 0 if none exceeds 1."""
     gammas = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
     return first_best(gammas, speed_up(acceptance, cost, gammas))
 

@@ -47,7 +47,7 @@ class Hardware:
     seen: str
 
     def flops(self, computed_in: str) -> float:
-        """Returns peak operations/s in a number format, or in the format it is unpacked to."""
+        """Returns peak operations/s in a format or, if unsupported, in its unpacked format."""
         for name in (computed_in, *_UNPACKED.get(computed_in, ())):
             if name in self.peak_flops:
                 return self.peak_flops[name]
@@ -114,7 +114,7 @@ class NumberFormat:
 
     group: number of values that share scales, at least 1.
     scale_bytes: bytes of the scales (and zero points) of one group.
-    computed_in: a name in COMPUTED. If activations have a wider format, products use the wider one.
+    computed_in: number format of products (in COMPUTED), unless activations have a wider format.
     everywhere: whether embedding and output matrix are stored in this format, too; quantised
       checkpoints usually leave both unquantised.
     """
@@ -141,7 +141,7 @@ class NumberFormat:
 
 
 def int4(*, group: int, zero_points: bool, scale_bytes: float = 2.0) -> NumberFormat:
-    """Returns the 4-bit format of AWQ and GPTQ; zero_points: whether groups have 4 more bits."""
+    """Returns the 4-bit format of AWQ and GPTQ; zero_points: whether each group has one."""
     return NumberFormat("int4", 4, group, scale_bytes + 0.5 * zero_points, "fp4")
 
 
