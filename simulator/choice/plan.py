@@ -134,6 +134,10 @@ def plan(
     for name, value in (("max_gamma", cap), ("gamma", stated or 0)):
         if value > MOST_GAMMA:
             raise ValueError(f"{name} must be at most {MOST_GAMMA}, got {value}")
+    if stated is not None and price.max_gamma is not None and stated > price.max_gamma:
+        raise ValueError(
+            f"gamma must be at most {price.max_gamma}, the longest draft, got {stated}"
+        )
     if stated is not None and not price.drafts(stated):
         raise ValueError(
             f"gamma must be at most {price.multiple} or a multiple of it, the layers that draft, "

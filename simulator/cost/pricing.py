@@ -220,7 +220,8 @@ class Pricing:
 
     def drafts(self, gamma: Any) -> Any:
         """Returns whether the draft can draft γ tokens; γ may be an array."""
-        return (gamma <= self.multiple) | (gamma % self.multiple == 0)
+        whole = (gamma <= self.multiple) | (gamma % self.multiple == 0)
+        return whole if self.max_gamma is None else whole & (gamma <= self.max_gamma)
 
     def allows(self, gammas: Any) -> Any:
         """Returns whether the draft can draft each γ without crossing `wall`, shape (n,)."""
