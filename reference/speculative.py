@@ -21,7 +21,7 @@ from reference.verify import verify_draft
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A target, a drafter, and the settings of the target's decoding."""
+    """A target, its drafter, how the target samples and stops, and the rule that accepts tokens."""
 
     target: Model
     drafter: Drafter
@@ -37,15 +37,16 @@ class Clock:
         self._drafter = drafter
         self._target = target
         self._began = time.perf_counter()
-        self._before = self._passes()
+        self._at_start = self._forward_seconds()
 
-    def _passes(self) -> tuple[float, float]:
+    def _forward_seconds(self) -> tuple[float, float]:
         drafting = 0.0 if self._drafter is None else self._drafter.forward_seconds
         return drafting, self._target.forward_seconds
 
     def seconds(self) -> tuple[float, float, float]:
         """Returns seconds in the drafter's passes, in the target's passes, and elsewhere."""
-        draft, verify = (now - then for now, then in zip(self._passes(), self._before, strict=True))
+        passes = zip(self._forward_seconds(), self._at_start, strict=True)
+        draft, verify = (now - then for now, then in passes)
         return draft, verify, time.perf_counter() - self._began - draft - verify
 
 
@@ -58,7 +59,7 @@ def speculative_blocks(
     Leviathan et al. 2023, Algorithm 1: draft some tokens, let the target judge all of them in one
     call, append the accepted tokens and one token of the target's own.
 
-    text: the ids to continue, which `start` returned after both models had read the prompt.
+    text: the ids to continue, as `start` returns them; the target has read all but the last.
     generator: on the target's device.
     """
     target, drafter, stopping = subject.target, subject.drafter, subject.stopping
@@ -71,6 +72,7 @@ def speculative_blocks(
         # The target adds a token to every block, so the draft may have one token less than is left.
         rest = prefix + stopping.max_new_tokens - len(text)
         gamma = min(policy.gamma(blocks), rest - 1)
+        # The policy may also end the draft early, by the draft's confidence.
         draft = drafter.propose(text, gamma, policy, generator)
         verified = verify_draft(
             target,
@@ -101,7 +103,10 @@ def autoregressive_blocks(
     stopping: Stopping,
     generator: torch.Generator,
 ) -> Iterator[Block]:
-    """Yields a block of one token per target call, without a draft; `start` returns `text`."""
+    """Yields a block of one token per target call, without a draft.
+
+    text: the ids to continue, as `start` returns them; the target has read all but the last.
+    """
     prefix = len(text)
     text = list(text)
     ending = None
@@ -109,6 +114,8 @@ def autoregressive_blocks(
         clock = Clock(None, target)
         logits = target.extend(torch.tensor(text[-1:], device=target.device))
         law = sampling.laws(logits, text)
+        # One transfer from the device: the id, exact as a double, and a number that is finite where
+        # the logits were.
         token, witness = torch.cat([law.draw(generator), law.witness.double()]).tolist()
         require_finite([witness], target.name, len(text))
         emitted, ending = stopping.cut(text, [int(token)], emitted=len(text) - prefix)
@@ -117,7 +124,10 @@ def autoregressive_blocks(
 
 
 def opening_text(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[int]:
-    """Returns the ids that decoding will continue; refuses a prompt that is empty or too long."""
+    """Returns the ids that decoding continues: the prompt, or an encoder-decoder's start token.
+
+    Refuses a prompt that is empty or too long.
+    """
     if len(prompt) == 0:
         raise ValueError("a prompt must have at least one token, got none")
     text = target.beginning(prompt)
@@ -136,7 +146,8 @@ def start(
     """Reads the prompt; returns the ids to continue and the seconds of the prompt's passes."""
     text = opening_text(target, prompt, stopping)
     began = time.perf_counter()
-    # The drafter may refuse a prompt that the target accepts, so it starts first.
+    # The drafter starts first, as it may refuse a prompt that the target accepts. It reads the
+    # target's states afterwards.
     if drafter is not None:
         drafter.start(prompt, text)
     target.start(prompt)
