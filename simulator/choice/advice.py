@@ -13,14 +13,15 @@ from simulator.numerics.intervals import Forecast
 # A smaller γ is preferred if its log speed-up is at most this much below the best.
 NEAR = 0.01
 # Least probability of a gain at which speculation is advised. Below one half, a loss is likelier
-# than a gain. `benchmarks/published_advice.py` prints the losses of other values.
+# than a gain. `benchmarks/published_advice.py` prints the speed lost with other values.
 THRESHOLD = 0.5
 # If probabilities are not calibrated for a kind of draft, the decision is open between these two.
 UNDECIDED = (0.4, 0.9)
 # A measured γ is replaced by a γ whose median speed is higher by this share. To wait for a
-# probability of 90 % instead loses twice as much (`benchmarks/published_advice.py`).
+# probability of 90 % instead costs twice as much speed (`benchmarks/published_advice.py`).
 BEATEN = 0.03
-# A γ is run only if its probability of being better is at least 5 %: this normal quantile.
+# A γ is run only if its probability of being better is at least 5 %: its mean is at most this many
+# standard deviations below the advised γ.
 POSSIBLE = 1.6449
 # Smallest expected gain of speed, as a share, for which a run is proposed.
 WORTH = 0.002
@@ -29,12 +30,15 @@ REPEAT = 0.01
 # Deviations below this are rounding errors.
 _NOTHING = 1e-12
 # Log gains and their standard deviations, by γ.
-Gains = Mapping[int, tuple[float, float]]
-NONE_MEASURED: Gains = MappingProxyType({})
+LogGains = Mapping[int, tuple[float, float]]
+NONE_MEASURED: LogGains = MappingProxyType({})
 
 
 def certainty(probability: float) -> str:
-    """Returns a phrase for the probability of a gain, for example "likely" or "undecided"."""
+    """Returns a phrase for the probability of a gain, for example "likely" or "undecided".
+
+    The bounds only choose words; decisions use THRESHOLD and UNDECIDED.
+    """
     if probability >= 0.95:
         return "almost certain"
     if probability >= 0.75:
@@ -66,7 +70,8 @@ class Advice:
     """The decision among candidate draft lengths.
 
     gamma: advised draft length. 0: do not speculate, or not before `test_gamma` is measured.
-    named: the draft length to use if one speculates, even at a loss; 0 if there is no candidate.
+    named: the draft length to use if any is used: the smallest whose speed is within `near` of the
+      fastest, or a measured one; 0 if there is no candidate.
     best: the draft length with the largest mean log speed-up; 0 if that mean is not above 0.
     gain_probability: probability in [0, 1] that `named` is faster than no speculation; None if the
       speed-ups are exact.
@@ -106,7 +111,7 @@ def advise(
     repeat: float = REPEAT,
     calibrated: bool = True,
     tried: Collection[int] | None = None,
-    measured: Gains = NONE_MEASURED,
+    measured: LogGains = NONE_MEASURED,
 ) -> Advice:
     """Returns the decision among candidate draft lengths, and the proposed next run.
 
@@ -131,18 +136,20 @@ def advise(
     if count == 0:
         return Advice(0, 0, 0, None, certain=False)
     top = int(law.mean.argmax())
-    kept = _kept(gammas, law, measured, near)
+    kept = _measured_choice(gammas, law, measured, near)
     at = int((law.mean >= law.mean[top] - near).argmax()) if kept is None else kept
-    odds = float(law.exceeds(1.0)[at])
-    undecided = not calibrated and kept is None and UNDECIDED[0] <= odds <= UNDECIDED[1]
-    gains = kept is not None or (odds >= THRESHOLD and float(law.mean[top]) > near)
-    advised = at + 1 if gains and not undecided else 0
+    probability = float(law.exceeds(1.0)[at])
+    undecided = not calibrated and kept is None and UNDECIDED[0] <= probability <= UNDECIDED[1]
+    # A gain of at most `near` is not worth a draft.
+    likely = probability >= THRESHOLD and float(law.mean[top]) > near
+    # Index in [0, *gammas], where 0 is no speculation.
+    advised = at + 1 if (likely or kept is not None) and not undecided else 0
     places, limits = (advised, at + 1), (worth, repeat)
     return Advice(
         gamma=int(gammas[at]) if advised else 0,
         named=int(gammas[at]),
         best=int(gammas[top]) if law.mean[top] > 0 else 0,
-        gain_probability=odds if float(law.deviation.max()) > _NOTHING else None,
+        gain_probability=probability if float(law.deviation.max()) > _NOTHING else None,
         certain=bool(law.quantile(0.05)[at] > 1),
         undecided=undecided,
         measured=kept is not None,
@@ -150,7 +157,9 @@ def advise(
     )
 
 
-def _kept(gammas: NDArray[np.int64], law: Forecast, measured: Gains, near: float) -> int | None:
+def _measured_choice(
+    gammas: NDArray[np.int64], law: Forecast, measured: LogGains, near: float
+) -> int | None:
     """Returns the index of the γ to advise because its measured log speed-up exceeds its error.
 
     Among such γ it is the smallest within `near` of the largest. None if there is no such γ,
@@ -187,6 +196,7 @@ def _next_run(
     every = np.concatenate([[0], gammas])
     mean = np.concatenate([[0.0], law.mean])
     covariance = np.zeros((len(every), len(every)))
+    # The error that all γ share adds to every covariance.
     covariance[1:, 1:] = law.covariance + law.error**2
     points, weights = np.polynomial.hermite_e.hermegauss(40)
     weights = weights / weights.sum()
@@ -207,8 +217,8 @@ def _next_run(
     top = int(mean.argmax())
     chosen = top if promised[top] >= worth else int(promised.argmax())
     if promised[chosen] < worth:
-        # If the longest candidate is best, longer ones may be better. A run of the advised γ makes
-        # them candidates.
+        # If the longest candidate is best, longer ones may be better. They become candidates after
+        # a run of the advised γ, because candidates reach only a little beyond the runs.
         known = max(np.flatnonzero(np.isin(every, list(tried))).tolist(), key=mean.__getitem__)
         ahead = float(mean[advised] - mean[known])
         if top < len(gammas) or not longest < every[advised] <= reach or ahead < worth:

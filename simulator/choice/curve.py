@@ -80,7 +80,7 @@ def break_even_c(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> float
 
 # From γ, shape (n,), to a covariance of the logarithms of speed-ups, shape (n, n).
 Doubt = Callable[[NDArray[np.int64]], Floats]
-# Deviations below are rounding.
+# Deviations below this are rounding errors.
 _NOTHING = 1e-12
 
 
@@ -161,15 +161,15 @@ def curve_of(
 
     gammas: at least 1 each, rising, shape (n,). c_hat, doubt: arguments of `plan`.
     """
-    cost, drafted = price.doubtful, acceptance.drafted_per_token(gammas)
-    logs, own = _lengths(acceptance, price, gammas)
+    fitted, drafted = price.doubtful, acceptance.drafted_per_token(gammas)
+    logs, noise = _lengths(acceptance, price, gammas)
     tokens = np.asarray(acceptance.tokens_per_call(gammas))
-    if cost is None:
+    if fitted is None:
         factors = np.asarray(speed_up(acceptance, price.cost, gammas))
-        gains = Forecast(np.log(factors), own if doubt is None else doubt(gammas))
+        gains = Forecast(np.log(factors), noise if doubt is None else doubt(gammas))
     else:
         lengths = np.exp(logs).tolist()
-        gains = cost.posterior.speed_ups(cost.load, gammas.tolist(), lengths).blurred(own)
+        gains = fitted.posterior.speed_ups(fitted.load, gammas.tolist(), lengths).blurred(noise)
         factors = gains.quantile(0.5)
     known = (acceptance.observed_gamma, price.cost.observed_gamma)
     observed = min((each for each in known if each is not None), default=np.inf)
@@ -201,6 +201,7 @@ def _lengths(
     if run:
         known = np.isin(every, run)
         shared = covariance[:, known]
+        # Given the tokens of the runs, by the pseudo-inverse: some runs may be exact.
         covariance = covariance - shared @ np.linalg.pinv(shared[known]) @ shared.T
     wanted = np.isin(every, gammas)
     return logs[wanted], covariance[np.ix_(wanted, wanted)]
@@ -208,17 +209,17 @@ def _lengths(
 
 def token_seconds(acceptance: Acceptance, price: Pricing, gammas: NDArray[np.int64]) -> Forecast:
     """Returns the distribution of the time between two tokens of one sequence, for each γ."""
-    logs, own = _lengths(acceptance, price, gammas)
-    cost = price.doubtful
-    if cost is None:
-        return Forecast(np.log(acceptance.seconds_per_token(gammas, price.cost)), own)
-    law = cost.posterior.seconds_per_token(cost.load, gammas.tolist(), np.exp(logs).tolist())
-    return law.blurred(own)
+    logs, noise = _lengths(acceptance, price, gammas)
+    fitted = price.doubtful
+    if fitted is None:
+        return Forecast(np.log(acceptance.seconds_per_token(gammas, price.cost)), noise)
+    law = fitted.posterior.seconds_per_token(fitted.load, gammas.tolist(), np.exp(logs).tolist())
+    return law.blurred(noise)
 
 
 def baseline_seconds(price: Pricing) -> Forecast:
     """Returns the distribution of the time between two tokens without speculation, shape (1,)."""
-    cost = price.doubtful
-    if cost is None:
+    fitted = price.doubtful
+    if fitted is None:
         return Forecast.exact(np.log([price.cost.baseline_seconds]))
-    return cost.posterior.seconds_per_token(cost.load, [0], [1.0])
+    return fitted.posterior.seconds_per_token(fitted.load, [0], [1.0])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import Acceptance
-from simulator.choice.advice import NEAR, REPEAT, WORTH, Advice, Gains, advise
+from simulator.choice.advice import NEAR, REPEAT, WORTH, Advice, LogGains, advise
 from simulator.choice.curve import Curve, CurvePoint, Doubt, curve_of, first_best
 from simulator.choice.walltime import TIE
 from simulator.cost.pricing import Pricing
@@ -134,15 +134,11 @@ def plan(
     for name, value in (("max_gamma", cap), ("gamma", stated or 0)):
         if value > MOST_GAMMA:
             raise ValueError(f"{name} must be at most {MOST_GAMMA}, got {value}")
-    if stated is not None and price.max_gamma is not None and stated > price.max_gamma:
-        raise ValueError(
-            f"gamma must be at most {price.max_gamma}, the longest draft, got {stated}"
-        )
     if stated is not None and not price.drafts(stated):
-        raise ValueError(
-            f"gamma must be at most {price.multiple} or a multiple of it, the layers that draft, "
-            f"got {stated}"
-        )
+        limit = f"{price.multiple} or a multiple of it, the layers that draft"
+        if price.max_gamma is not None and stated > price.max_gamma:
+            limit = f"{price.max_gamma}, the longest draft"
+        raise ValueError(f"gamma must be at most {limit}, got {stated}")
     gammas = np.arange(1, cap + 1)
     curve_at = partial(curve_of, acceptance, price, c_hat=ratio, doubt=doubt)
     curve = curve_at(gammas)
@@ -160,14 +156,14 @@ def plan(
         usual = median([run.error for run in price.own_runs] or [0.0])
         advised = partial(
             advised,
-            repeat=usual if usual > USUAL_ERROR else REPEAT,
+            repeat=usual if usual > USUAL_ERROR else REPEAT,  # of a noisy server, its own noise
             calibrated=price.posterior.calibrated,
             tried={run.gamma for run in price.own_runs},
             measured=_measured(price, curve),
         )
     advice = advised(gammas[candidates], curve.gains.only(candidates))
     if gamma is not None and price.assumed_c is not None:
-        # The stated γ most likely runs already, so its time costs least.
+        # A run settles c. The stated γ probably runs already, so its time is the easiest to get.
         runs = candidates & (gammas == gamma)
         first = advised(gammas[runs], curve.gains.only(runs)).next_run
         advice = advice if first is None else replace(advice, next_run=first)
@@ -178,11 +174,11 @@ def plan(
         if len(longer) > 0:
             further = curve_at(longer).improvement_factor[0]
             cap_binds = bool(further > curve.improvement_factor[best - 1])
-    inputs = (acceptance, price, ratio, share)
-    return Plan(*inputs, curve, allowed, gammas[candidates], at, best, advice, cap_binds)
+    found = (curve, allowed, gammas[candidates], at, best, advice, cap_binds)
+    return Plan(acceptance, price, ratio, share, *found)
 
 
-def _measured(price: Pricing, curve: Curve) -> Gains:
+def _measured(price: Pricing, curve: Curve) -> LogGains:
     """Returns the measured log speed-up of each γ run at this load, and its standard deviation.
 
     If costs are interpolated from other loads: the modelled values of each γ run at all of them.

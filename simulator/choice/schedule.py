@@ -26,8 +26,8 @@ def coarse(batches: Sequence[int]) -> tuple[int, ...]:
 def middles(rows: Sequence[Plan], batches: Sequence[int]) -> tuple[int, ...]:
     """Returns the elements of `batches` to plan next.
 
-    Each lies midway between two neighbouring plans (`rows`) of one context that have different
-    γ, or only one of which fits into memory.
+    Each lies midway between two neighbouring plans (`rows`) of one context if their γ differ, or if
+    only one of the two fits into memory.
     """
     scheduled = {
         (context, batch): each.gamma
@@ -37,8 +37,9 @@ def middles(rows: Sequence[Plan], batches: Sequence[int]) -> tuple[int, ...]:
     }
     found = set()
     for one, other in pairwise(rows):
-        known = {(_scheduled(row, None), scheduled.get(row.place)) for row in (one, other)}
-        if one.place[0] == other.place[0] and len(known) > 1:
+        # Each row's own γ and the γ of its range, because joined ranges may hide a change.
+        both = {(_scheduled(row, None), scheduled.get(row.place)) for row in (one, other)}
+        if one.place[0] == other.place[0] and len(both) > 1:
             between = [b for b in batches if one.price.batch < b < other.price.batch]
             found |= {between[len(between) // 2]} if between else set()
     return tuple(sorted(found))

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.choice.advice import Advice, Gains, advise
+from simulator.choice.advice import Advice, LogGains, advise
 from simulator.cost.pricing import Wall
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import Forecast
@@ -43,7 +43,7 @@ class Pair:
     baseline: Server
     demand: Demand
     gammas: tuple[int, ...]
-    measured: Mapping[int, Gains] = field(default_factory=dict)
+    measured: Mapping[int, LogGains] = field(default_factory=dict)
     calibrated: bool = True
     wall: Wall | None = None
     ranked: Mapping[int, tuple[float, float]] | None = None
@@ -104,7 +104,7 @@ class Pair:
             for law, measured in zip(laws, known, strict=True)
         ]
 
-    def _measured_at(self, slot: int) -> Gains:
+    def _measured_at(self, slot: int) -> LogGains:
         """Returns the measured log gains at a batch; between two batches, the smaller gain."""
         if not self.measured:
             return {}

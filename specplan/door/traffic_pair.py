@@ -85,10 +85,12 @@ def pair_of(
 
     if not all(price.cost.in_seconds for price in priced):
         raise click.UsageError("--c has no times: give --target-ms and --draft-ms, or others")
+    most = [price.max_gamma for price in priced if price.max_gamma is not None]
     if batching.gamma is not None:
         longest = integer("gamma", batching.gamma, at_least=1)
+        if longest > min(most, default=longest):
+            raise ValueError(f"gamma must be at most {min(most)}, the longest draft, got {longest}")
     else:
-        most = [price.max_gamma for price in priced if price.max_gamma is not None]
         longest = min([integer("max-gamma", batching.max_gamma, at_least=1), *most])
     gammas = np.arange(1, longest + 1)
     lengths = accepting.tokens_per_call(gammas)

@@ -204,6 +204,23 @@ def test_a_schedule_ends_as_surely_as_its_last_row() -> None:
     assert "still pays at batch 8," in words(f"{head} --batch 1,8")
 
 
+def test_no_gamma_is_beyond_the_longest_draft_of_a_head(tmp_path: Path) -> None:
+    models, head = "--target-config docs/configs/qwen3-8b.json", tmp_path / "config.json"
+    config = json.loads(Path("docs/configs/qwen3-8b-eagle3.json").read_text(encoding="utf-8"))
+    del config["draft_vocab_size"]
+    flash = {"model_type": "qwen3", "architectures": ["DFlashDraftModel"], "block_size": 7}
+    flash["dflash_config"] = {"target_layer_ids": [1, 9, 17]}
+    head.write_text(json.dumps(config | flash), encoding="utf-8")
+    stated = f"{models} --draft-config {head} --gpu h100 --alpha 0.9"
+    assert len(run_json(stated)["curve"]) == 6
+    assert "limited by --max-gamma" not in run(stated).stderr
+    assert "limited by --max-gamma" in run(f"{stated} --max-gamma 4").stderr
+    requests = "--rate 1 --prompt-tokens 500 --output-tokens 200"
+    for answer in (run(f"{stated} --gamma 7"), run(f"{stated} {requests} --gamma 7", "traffic")):
+        assert answer.exit_code == 2
+        assert answer.stderr == "Error: gamma must be at most 6, the longest draft, got 7\n"
+
+
 def test_of_a_head_an_engine_can_be_in_more_doubt_than_none() -> None:
     models = "--target-config docs/configs/llama-3.1-8b.json --draft-config docs/configs/"
     head = f"{models}llama-3.1-8b-eagle3.json --gpu h100 --cost-model public --alpha 0.7"
