@@ -70,7 +70,7 @@ class Scores:
 
     @property
     def acceptance(self) -> Tensor:
-        """Probability min(1, q(x)/p(x)) that x was drafted and accepted; shape of `ratio`."""
+        """Probability min(1, q(x)/p(x)) that x, if emitted, was drafted; shape of `ratio`."""
         return self.ratio.clamp(max=1.0)
 
 

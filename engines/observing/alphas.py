@@ -104,9 +104,10 @@ def alpha_spread(requests: Sequence[RequestCounts]) -> float | None:
 
 
 def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> RateInterval:
-    """Returns α if all blocks draft γ tokens, with an interval that encloses two estimates."""
-    # One interval comes from the spread of a block's accepted tokens. The other one, Wilson's for
-    # the expected number of rejected blocks, also holds if no or all tokens were accepted.
+    """Returns α if all blocks draft γ tokens; its interval encloses intervals of two methods."""
+    # The first method uses the standard deviation of a block's number of accepted tokens. The
+    # second is Wilson's, for accepted tokens and the expected number of blocks with a rejected
+    # token. It also holds if no or all tokens were accepted.
     fraction = accepted / (gamma * blocks)
     value = float(alpha_from_accepted_fraction(min(1.0, fraction), gamma))
     stands = value ** np.arange(1, gamma + 1)

@@ -89,7 +89,10 @@ def predict(
 
 
 def simulated(rates: Sequence[float], *, drafts: int) -> Predicted:
-    """Returns the prediction for `drafts` blocks of a server that simulates unconditional rates."""
+    """Returns the prediction for `drafts` blocks of a server that accepts at random at set rates.
+
+    rates: for each position, the share of blocks that accept it and all positions before it.
+    """
     means = np.array(rates, dtype=np.float64)
     reach = deviations() * np.sqrt(means * (1 - means) / drafts)
     least, most = (end(FALSE_ALARM / 2, drafts, means) / drafts for end in (binom.ppf, binom.isf))

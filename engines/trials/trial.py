@@ -87,7 +87,7 @@ class Trial:
         return [tuple(gammas)] if self.request.together else [(gamma,) for gamma in gammas]
 
     def cells(self, gammas: Sequence[int]) -> list[Cell]:
-        """Returns the cells of these γ: pairs (use of the prompts, γ) that the trial runs."""
+        """Returns the cells with these γ that the trial runs: pairs of a `Use` and a γ."""
         uses: dict[Use, Sequence[int]] = {
             "priced": (0, *self.request.priced_gammas), "rows": (0, *self.gammas),
         }  # fmt: skip

@@ -140,7 +140,7 @@ class Bench(ExitStack):
         runs: Sequence[tuple[int, EngineRun]],
         times: int,
     ) -> TunedRun:
-        """Returns the record of a run from its turns; times: repeats that wrote equal texts."""
+        """Returns the record of `runs`: (turn, result); times: how often each text was written."""
         (gamma, p_min), kind = knobs, self.kind
         total = sum((own.total for _, own in runs), NOTHING)
         counted = p_min > 0 and kind.acceptance == "counts"

@@ -187,7 +187,7 @@ class Profile:
         return None if self.times is None else self.cost_of(self.times)
 
     def cost_of(self, passes: TimesMs | LoadCosts) -> CostModel:
-        """Returns the cost model with the times of `passes` and the overhead in `times`."""
+        """Returns the cost model with the times of `passes` and the overhead in `self.times`."""
         own = TimesMs({}, 0.0) if self.times is None else self.times
         return CostModel(
             target_seconds={n: ms / 1e3 for n, ms in passes.target_ms.items()},

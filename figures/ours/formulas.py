@@ -188,7 +188,7 @@ def compute_hierarchy() -> Numbers:
 
 
 def draw_hierarchy(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
-    """Draws the best speed-up against c, without and with each cheap drafter."""
+    """Draws the best speed-up against c: for the draft model alone, and with each cheap drafter."""
     ratios = data.distinct("c")
     lines = {rate: data.where(inner_alpha=rate)["speedup"] for rate in data.distinct("inner_alpha")}
     most = np.divide([*lines.values()], lines[0]).max() - 1

@@ -65,7 +65,8 @@ class KneserNey:
     `discounts` returns the discounts of an order, or None if the order has too few counts;
     `estimate` then uses `fallback`. `first_order` returns the probability of each word.
     `higher_order` returns the probability of each n-gram and the back-off weight of each context.
-    `keep` marks the n-grams that are not pruned; `lower` is the next lower order's probabilities.
+    Their argument `keep` marks the n-grams that are not pruned. `lower` holds the probabilities of
+    the n-grams that are one word shorter.
     """
 
     fallback: Discounts = FALLBACK_DISCOUNTS

@@ -52,7 +52,10 @@ class Windows:
 def windows_along(
     module: Any, ids: Tensor, taps: Sequence[int | None], *, name: str, texts: int = 8
 ) -> Windows:
-    """Returns texts (ids of shape (windows, length)) with the hidden states of a target."""
+    """Returns windows (ids, shape (windows, length)) with the hidden states of a target, `module`.
+
+    taps: where states are read (`record_layers`). name: of the target. texts: windows per pass.
+    """
     recorder = record_layers(module, taps, name=name)
     states, last = [], []
     hook = module.get_output_embeddings().register_forward_pre_hook(

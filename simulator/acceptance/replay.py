@@ -207,14 +207,15 @@ class Recorded(Acceptance):
         return by_gamma(gamma, total)
 
     def _beyond(self, gamma: int) -> Floats:
-        """Returns the expected blocks that draft 0, …, γ tokens, per token, for γ above G.
+        """Returns the expected number of blocks that draft 0, …, γ tokens, per emitted token.
 
-        G is the largest replayed γ. R_j is the share of blocks that draft position j, and S_j the
-        share of these in which positions 1 to j are accepted. Both are extrapolated:
+        γ is above G, the largest replayed γ. R_j is the share of blocks that draft position j, and
+        S_j the share of these in which positions 1 to j are accepted. Both are extrapolated:
 
             E[τ(γ)] = 1 + Σ_{j≤γ} R_j S_j,   R_j = R_{j-1} h,   S_j = S_{j-1} a     (j > G)
 
-        h = R_G / R_{G-1}, and a is the mean acceptance rate of positions G/2 to G.
+        h = R_G / R_{G-1}, and a is the geometric mean acceptance rate of the positions above G/2.
+        The number for j drafted tokens is (R_j - R_{j+1}) / E[τ(γ)], where R_{γ+1} = 0.
         """
         last = len(self.blocks)
         tokens = np.array([1.0, *(1 / sum(row) for row in self.blocks.values())])

@@ -123,12 +123,12 @@ class SimulationResult:
 
     @property
     def first_seconds(self) -> Floats:
-        """Seconds from arrival to first token by request, after the first tenth of requests."""
+        """Seconds from arrival to first token, for each request but the first tenth of requests."""
         return self._counting(self.first - self.requests.seconds)
 
     @property
     def token_seconds(self) -> Floats:
-        """Mean seconds between tokens of each request after the first tenth; NaN: one token."""
+        """Mean seconds between tokens, for each request but the first tenth; NaN: one token."""
         intervals = self.requests.output_tokens - 1.0
         return self._counting((self.last - self.first) / np.where(intervals > 0, intervals, np.nan))
 

@@ -36,11 +36,12 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
     alpha              how likely a drafted token is accepted, if those before it are
     c                  time of a draft step over time of a target step
 
-    Takes the acceptance (one of --alpha, --accepted-fraction, --block-efficiency,
-    --acceptance-by-position, --profile) and the cost (--c, where verification is free; or times; or
-    a GPU and two config.json), or both from what your server did (--run), and shows what every
-    gamma gives; with --run or --engine its interval, too. --alpha and --c also take lists (0.7,0.8)
-    and ranges (0.1:0.9:0.1), for a table.
+    The acceptance is one of --alpha, --accepted-fraction, --block-efficiency,
+    --acceptance-by-position and --profile. The cost is --c, measured times, a --profile with times,
+    or a GPU and two config.json files. --c assumes that checking a draft takes no longer than a
+    target step. --run gives both, from what your server did. The answer shows the speed-up of every
+    gamma, with its interval if --run or --engine is given. --alpha and --c also take lists
+    (0.7,0.8) and ranges (0.1:0.9:0.1), for a table.
 
     \b
     Examples:

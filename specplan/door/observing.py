@@ -104,7 +104,7 @@ def origin_of(row: Plan, reading: Observed) -> Origin:
 
 
 def asked(ctx: click.Context) -> ObserveArguments:
-    """Returns the request that the command's options make; refuses options that do not fit."""
+    """Returns the request that the stated options make; refuses options that exclude each other."""
     follows = ctx.params["follow"]
     records: list[type] = [Followed if follows else Observed, Profiled]
     if any(is_stated(ctx, name) for kind in cost_kinds() for name in kind.reads()):

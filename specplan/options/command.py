@@ -145,7 +145,7 @@ class Command(click.Command):
         return [*super().get_params(ctx), HELP_ALL]
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the way that the options select; prints notices as warnings."""
+        """Runs the function in `ways` that the options select; prints a `Notice` as a warning."""
         from estimator.progress import Notice
 
         with warnings.catch_warnings():

@@ -98,7 +98,10 @@ def _by_batch(profile: Profile) -> list[str]:
 
 
 def other_lines(profile: Profile, own: Plan) -> list[str]:
-    """Returns a line with the plan for argmax drafts if the profile's are sampled, or reversed."""
+    """Returns a line with the plan for the sampling that `own` has not: sampled or argmax drafts.
+
+    own: the plan for the profile's drafts. [] if both plans have the same acceptance.
+    """
     way = other_way(profile.draft_sampling)
     if profile.cost is None or way not in profile.draftings:
         return []

@@ -116,17 +116,18 @@ def possible(
     ends: bool = False,
     prompts_per_second: float = math.inf,
 ) -> dict[str, Any]:
-    """Returns the JSON object of predictions; raises an ArithmeticError on an impossible number.
+    """Returns a copy of `predicted`; raises an ArithmeticError if a number in it is impossible.
 
     Probabilities lie in [0, 1], times are above 0, a block of γ drafted tokens emits 1 to γ + 1
     tokens, and no number is NaN.
 
-    predicted: a JSON object; objects and lists in it are checked, too.
+    predicted: a JSON object of predictions; objects and lists in it are checked, too.
     bounded: whether each block takes at least a target step (`blocks_take_a_step`). A speed-up is
       then at most the tokens per block (Leviathan et al. 2023, Theorem 8 with c = 0).
     ends: whether the ends of intervals are checked, too. They obey the same bounds only if the
       acceptance is exact and no cost was fitted to a run.
-    prompts_per_second: most prompts that a server could read, the bound of its capacity.
+    prompts_per_second: most prompts that the server could read in a second. It cannot finish more
+      requests than that (CAPACITIES).
     """
     for each in _objects(predicted):
         if each.get("stable") is False:  # beyond what the server sustains, and printed as such

@@ -169,13 +169,13 @@ class StoppedBlocks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoppedText:
-    """A recorded text of N positions whose expected decoding with a stopping rule is computed.
+    """A recorded text of N positions, to compute the expected blocks under a stopping rule.
 
     along: the draft's confidences in [0, 1] at the text's tokens, shape (N,) or (N, K) as for the
       `acceptance` of a `Replay`.
-    starts: the positions, ascending, shape (M,), from which the draft was run by itself.
-    own: confidences in [0, 1] at the L tokens that the draft then chose, shape (M, L).
-    drawn: whether the draft's tokens were sampled, so that other drafts were possible.
+    starts: the M positions, ascending, at which the draft also continued with tokens of its own.
+    own: confidences in [0, 1] at the L tokens that the draft chose there, shape (M, L).
+    drawn: whether these tokens were sampled. If so, another run could have drafted others.
     """
 
     replay: Replay

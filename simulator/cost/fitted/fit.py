@@ -77,7 +77,7 @@ class Evidence:
         )
 
     def errors(self, level_error: float, ratio_error: float) -> Floats:
-        """Returns the standard deviation of each misfit, shape (n,); arguments: see `Prior`."""
+        """Returns each `misfit`'s standard deviation, from `noise` and two errors of a `Prior`."""
         unpaired = np.hypot(level_error, ratio_error * self.drafted)
         return np.asarray(np.hypot(np.where(self.paired, ratio_error, unpaired), self.noise))
 

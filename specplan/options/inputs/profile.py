@@ -81,7 +81,7 @@ class OfProfile(Profiled, CostKind, order=5, needs=("profile_path",)):
 
 @dataclass(frozen=True)
 class MeasuredLoads(Loads, Profiled, CostKind, order=6, needs=("profile_path", "batch")):
-    """The costs of a profile at stated batch sizes and contexts; see each option's help."""
+    """The costs of a profile at the batch sizes of --batch and the contexts of --context."""
 
     def price(self, max_gamma: int) -> tuple[Pricing, ...]:
         profile, batches = self.profile, self.batch or ()
