@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from metrics_pages import vllm_page
@@ -11,6 +12,7 @@ from metrics_server import server
 from plan_inputs import answered
 
 import specplan as sp
+from simulator.choice.advice import REPEAT, advise
 from specplan.main import main
 
 CONFIGS = Path(__file__).parents[2] / "docs" / "configs"
@@ -211,3 +213,22 @@ def test_a_run_of_another_model_is_refused(sources: dict[str, Path], tmp_path: P
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 2
     assert "M and N" in result.stderr or "N and M" in result.stderr
+
+
+def test_a_further_run_is_expected_to_be_as_noisy_as_the_servers_own_runs() -> None:
+    runs = [sp.Run(gamma=0, tpot=9.5, error=8), sp.Run(gamma=3, tpot=8.9, length=2.1, error=8)]
+    plan = sp.plan(sp.ByPosition([0.8, 0.6, 0.4]), sp.Runs(runs)).plan
+    assert plan.price.posterior is not None
+    law = plan.curve.gains.only(np.isin(plan.curve.gamma, plan.candidates))
+    noisy, usual = (
+        advise(
+            plan.candidates,
+            law,
+            repeat=noise,
+            calibrated=plan.price.posterior.calibrated,
+            tried={0, 3},
+            measured=plan.price.own_gains,
+        )
+        for noise in (0.08, REPEAT)
+    )
+    assert plan.advice.next_run == noisy.next_run != usual.next_run
