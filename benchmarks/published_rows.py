@@ -139,7 +139,7 @@ def over_kernels(rows: Sequence[Row]) -> list[Row]:
         if machine is None or "KV fp8" in row.facts["format"]:
             continue
         try:
-            machine.block_work(row.run.load, row.run.gamma or 1)
+            machine.block_work(row.run.load, max(row.run.gamma, 1))
         except ValueError:
             continue
         found.append(replace(row, machine=machine))

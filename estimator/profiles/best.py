@@ -51,7 +51,7 @@ def best_of(profile: Profile) -> BestGamma | None:
         return None
     if gamma is None:  # counted acceptance at stated costs
         acceptance = profile.drafting().acceptance
-        gamma = best_gamma(acceptance, cost, max_gamma=acceptance.observed_gamma or 1)
+        gamma = best_gamma(acceptance, cost, max_gamma=acceptance.observed_gamma)
         iid = Iid(profile.alpha.value)
         gain = Improvement(*(float(speed_up(each, cost, gamma)) for each in (acceptance, iid)))
     else:
@@ -131,7 +131,7 @@ def added_by_position(profile: Profile) -> tuple[list[float], list[float]]:
     added = [rate.value for rate in drafting.accepted_by_position]
     if not added:
         acceptance, timed = drafting.acceptance, max(profile.improvement_factor, default=MOST_DRAWN)
-        lengths = np.arange(1 + min(acceptance.observed_gamma or 1, timed))
+        lengths = np.arange(1 + min(acceptance.observed_gamma, timed))
         steps = np.diff(acceptance.tokens_per_call(lengths))
         added = isotonic_regression(steps, increasing=False).x.tolist()
     return added, [profile.alpha.value**k for k in range(1, len(added) + 1)]

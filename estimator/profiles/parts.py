@@ -13,9 +13,8 @@ from typing import Annotated, Any
 import msgspec
 
 from estimator.traces.traces import Verification
-from simulator.acceptance.acceptance import Acceptance
 from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.from_counts import from_counts
+from simulator.acceptance.from_counts import FromCounts, from_counts
 from simulator.acceptance.replay import Recorded
 from simulator.numerics.intervals import FORMER_CONFIDENCE, deviations, wilson_trials
 
@@ -92,11 +91,11 @@ class DraftAcceptance:
     acceptance_by_rank: tuple[Rate, ...] = ()
 
     @property
-    def acceptance(self) -> Acceptance:
+    def acceptance(self) -> Recorded | FromCounts:
         """The acceptance under token-by-token verification, for a draft of unknown kind."""
         return self.under("token")
 
-    def under(self, verification: Verification, kind: str | None = None) -> Acceptance:
+    def under(self, verification: Verification, kind: str | None = None) -> Recorded | FromCounts:
         """Returns the acceptance under token or block verification; kind: kind of the draft.
 
         The kind selects the prior (`rate_prior`) for counts by position.

@@ -174,7 +174,7 @@ class Recorded(Acceptance):
         return not self.is_lower_bound
 
     @property
-    def observed_gamma(self) -> int | None:
+    def observed_gamma(self) -> int:
         return len(self.blocks)
 
     @property

@@ -123,7 +123,7 @@ class Posterior:
         drafted = np.array([gamma > 0 for gamma in gammas], dtype=np.float64)
         if plain:  # the measured time over the speed-ups
             (run,) = pooled(plain)
-            law = self.speed_ups(load, [gamma or 1 for gamma in gammas], lengths)
+            law = self.speed_ups(load, np.maximum(gammas, 1).tolist(), lengths)
             covariance = np.outer(drafted, drafted) * (law.covariance + law.error**2)
             mean = np.log(run.seconds_per_token) - drafted * law.mean
             return Forecast(mean, covariance, max(run.error, self.prior.ratio_error))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from engines.kind import EngineKind
     from estimator.profiles.profile import Profile
     from estimator.traces.traces import DraftSampling, Verification
+    from simulator.acceptance.acceptance import Acceptance
 
 
 class ProfileFile:
@@ -141,7 +142,7 @@ class ProfileAcceptance(Profiled, AcceptanceKind, order=5, needs=("profile_path"
         verification = self._verified(profile, server)
         sampling = self._sampled(profile, server)
         drafting = profile.drafting(sampling)
-        acceptance = drafting.under(verification, draft_kind)
+        acceptance: Acceptance = drafting.under(verification, draft_kind)
         notes = []
         if lenience is not None:
             if verification == "block" and lenience != 1:

@@ -7,8 +7,10 @@ import pytest
 
 from estimator.progress import Progress
 from estimator.settings import TimedPair, TimingSettings
+from estimator.timing import rates
 from estimator.timing.precision import Until, precision_percent, timings
 from reference.records import Block, Generation
+from simulator.cost.curves import CostModel
 
 BLOCK = Block(0, (), (1,), 0, 0.0, 0.010, 0.0, None)
 PROMPTS, BLOCKS, TRIALS = 6, 8, 400
@@ -118,3 +120,18 @@ def test_each_pair_may_take_its_share_of_the_time_that_is_left(
             timing.progress()
         now += 10 if share == 20 else 5
     assert total.steps == total.expected == 6
+
+
+def test_steps_out_of_order_leave_out_each_prompt_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cost(seconds: float) -> CostModel:
+        return CostModel(target_seconds={1: 0.9, 2: 1.0, 3: seconds}, draft_seconds=0.0)
+
+    def found(*without: float) -> dict[int, str]:
+        # The cost of all prompts, then the cost without each of them.
+        costs = [cost(0.9), *map(cost, without)]
+        monkeypatch.setattr(rates, "jackknifed_costs", lambda texts: costs)
+        return rates.out_of_order({}, [1, 2])
+
+    # Two prompts: Student's t with one degree of freedom makes the second interval reach past 1.
+    assert set(found(0.895, 0.905)) == {1, 2}
+    assert found(0.88, 0.92) == {}
