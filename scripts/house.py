@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = (
     "simulator", "reference", "ngram", "estimator", "engines", "studies", "figures", "specplan",
 )  # fmt: skip
-MOST_LINES = 46_000
+MOST_LINES = 54_000
 MOST_IN_FILE, MOST_IN_TEST_FILE, MOST_PARAMETERS, MOST_IN_COMMAND = 250, 400, 8, 60
 MOST_FIELDS = 14
 # Folders that hold a small file for each kind, on purpose.
@@ -158,7 +158,7 @@ def records(packages: dict[str, str]) -> list[Finding]:
     twice = sorted(f"{name} in {len(of)}" for name, of in files.items() if len(of) > 1)
     return [
         Finding("class names used in several files", len(twice), 0, tuple(twice)),
-        Finding("dataclasses", count, 300),
+        Finding("dataclasses", count, 340),
         Finding(f"dataclasses over {MOST_FIELDS} fields", len(wide), 0, tuple(wide)),
     ]
 
