@@ -1,6 +1,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 # Each stamp says what the environment holds: all that running needs, the tools of
 # development, what builds the documentation.
 PACKAGE := $(VENV)/.package
@@ -36,13 +37,15 @@ suite: $(TOOLS)
 kernels: $(TOOLS)
 	$(BIN)/python scripts/kernels.py $(NUMERIC)
 
+# Python compiles what is imported, and keeps it: compiling all of torch ahead takes as long as
+# unpacking it. N-gram drafters come with `make test`, since kenlm compiles for a minute.
 $(PACKAGE): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable . --constraint constraints.txt
+	$(INSTALL) --editable '.[models]'
 	touch $@
 
 $(TOOLS): $(PACKAGE)
-	$(BIN)/python -m pip install --quiet --editable '.[dev]' --constraint constraints.txt
+	$(INSTALL) --editable '.[dev]'
 	-$(BIN)/python -m pip install --quiet --no-deps --target $(VENV)/kernels 'aiconfigurator-core==0.12.0'
 	touch $@
 
@@ -50,7 +53,7 @@ docs: $(SITE)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 $(SITE): $(PACKAGE)
-	$(BIN)/python -m pip install --quiet --editable '.[docs]' --constraint constraints.txt
+	$(INSTALL) --editable '.[docs]'
 	touch $@
 
 clean:

@@ -10,6 +10,7 @@ import click
 from specplan.reports.table import folded
 
 STDOUT = Path("/dev/stdout")
+CLONE = Path(__file__).parents[2]
 BAD_INPUT, FAILURE = 2, 1
 # The message of click for `--alpha 0.7 0.5`.
 _SPACED_LIST = re.compile(r"Got unexpected extra arguments? \([\d.,%/: \]]+\)")
@@ -72,16 +73,16 @@ def describe(error: Exception) -> tuple[str, int]:
         named = error.filename is not None and error.strerror is not None
         message = f"{error.filename}: {error.strerror}" if named else str(error)
         return message, FAILURE if error.errno in _MACHINE_ERRORS else BAD_INPUT
-    if isinstance(error, ModuleNotFoundError) and (extra := _extra_of(error.name)) is not None:
-        what = f"'.[{extra}]'" if extra else "."
-        return f"needs {error.name}: run pip install -e {what} in specplan's folder", FAILURE
+    if isinstance(error, ModuleNotFoundError) and (way := _installation(error.name)) is not None:
+        return f"needs {error.name}: run {way}", FAILURE
     return f"{type(error).__name__}: {error}".removesuffix(": "), FAILURE
 
 
-def _extra_of(module: str | None) -> str | None:
-    """Returns the extra (optional dependencies) of specplan that installs a module.
+def _installation(module: str | None) -> str | None:
+    """Returns the command that installs a module which specplan or one of its extras requires.
 
-    "" if specplan itself requires the module; None if nothing does. The extra `dev` is ignored.
+    In a clone it installs the extra, elsewhere the extra's packages. None if nothing requires the
+    module. The extra `dev` is ignored.
     """
     from importlib.metadata import PackageNotFoundError, requires
 
@@ -90,10 +91,16 @@ def _extra_of(module: str | None) -> str | None:
         requirements = requires("specplan") or ()
     except PackageNotFoundError:  # run from a folder
         return None
+    packages: dict[str, list[str]] = {}
     for requirement in requirements:
         name = re.match(r"[\w.-]*", requirement)
         extra = re.search(r"extra == ['\"](.+)['\"]", requirement)
-        found = "" if extra is None else extra[1]
-        if name and found != "dev" and name[0].replace("_", "-").lower() == wanted:
-            return found
+        if name and name[0] != "specplan":
+            packages.setdefault("" if extra is None else extra[1], []).append(name[0])
+    for extra, names in packages.items():
+        if extra != "dev" and wanted in (name.replace("_", "-").lower() for name in names):
+            if (CLONE / "pyproject.toml").is_file():
+                folder = f"'.[{extra}]'" if extra else "."
+                return f"pip install -e {folder} in specplan's folder"
+            return f"pip install {' '.join(names)}"
     return None

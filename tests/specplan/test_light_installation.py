@@ -100,4 +100,4 @@ def test_a_configuration_that_is_not_counted_ahead_says_what_to_install(tmp_path
     [(status, stderr)] = statuses([words], tmp_path).values()
     assert status == 1
     assert len(stderr.splitlines()) == 1
-    assert "Error: needs transformers: run pip install -e . in" in stderr
+    assert "Error: needs transformers: run pip install -e '.[models]' in" in stderr

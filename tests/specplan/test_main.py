@@ -77,6 +77,14 @@ def test_every_error_is_one_line_on_stderr(
     assert result.stdout == ""
 
 
+def test_outside_a_clone_the_missing_packages_are_named(
+    run_failing: Failing, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("specplan.reports.output.CLONE", tmp_path)
+    result = run_failing(ModuleNotFoundError("halted", name="rouge_score"))
+    assert result.stderr == "Error: needs rouge_score: run pip install rouge-score sacrebleu\n"
+
+
 def test_ctrl_c_ends_with_130(run_failing: Failing) -> None:
     result = run_failing(KeyboardInterrupt())
     assert result.exit_code == 130

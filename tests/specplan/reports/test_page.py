@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -241,10 +240,3 @@ def test_names_are_no_markup_and_nothing_is_loaded_from_elsewhere(reported) -> N
     links = re.findall(r"""(?:src|href)=["']([^"']*)|url\(|@import|https?://[^"'<]*""", page)
     assert set(links) == {"data:,", ""}  # the icon, and SVG's namespace
     assert re.findall(r"https?://[^\"'<]*", page) == ["http://www.w3.org/2000/svg"]
-
-
-def test_without_jinja2_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    refused = run("p.json", "-o", str(tmp_path / "page.html"))
-    assert refused.exit_code == 1
-    assert "pip install -e '.[report]'" in refused.stderr
