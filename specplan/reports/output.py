@@ -97,10 +97,10 @@ def _installation(module: str | None) -> str | None:
         extra = re.search(r"extra == ['\"](.+)['\"]", requirement)
         if name and name[0] != "specplan":
             packages.setdefault("" if extra is None else extra[1], []).append(name[0])
-    for extra, names in packages.items():
-        if extra != "dev" and wanted in (name.replace("_", "-").lower() for name in names):
+    for part, names in packages.items():
+        if part != "dev" and wanted in (name.replace("_", "-").lower() for name in names):
             if (CLONE / "pyproject.toml").is_file():
-                folder = f"'.[{extra}]'" if extra else "."
+                folder = f"'.[{part}]'" if part else "."
                 return f"pip install -e {folder} in specplan's folder"
             return f"pip install {' '.join(names)}"
     return None
