@@ -189,7 +189,7 @@ def Roofline(
     """Returns the cost of blocks on a GPU, from its roofline and public measurements.
 
     target_config, draft_config: config.json of both models, or their folders.
-    gpu: h100, b200, l4, ...; an unknown name lists them all.
+    gpu: h100, rtx 4070, l4, ...; an unknown name raises ValueError with the nearest names.
     engine: vllm, sglang, llama.cpp, ...; None: any, with wider intervals.
     batch: sequences decoded together.
     context: tokens in each sequence's cache; None: 1024.

@@ -51,7 +51,8 @@ class Deployed(OwnGpu):
     target_config: The target's config.json. It is needed for costs on a --gpu.
     draft_config: The draft's config.json. It is of a model, of a head (EAGLE, Medusa, DFlash, ...)
       or in the speculators format. For multi-token prediction, state the target's config again.
-    gpu: h100, b200, l4, ..., or list. With plan, several GPUs (h100,h200,l40s) give a row each.
+    gpu: h100, 4070, rtx 4060 laptop, ..., or list. With plan, several GPUs (h100,h200,l40s) give a
+      row each.
     tp: GPUs that share each layer.
     draft_tp: GPUs that share the draft.  [default: --tp]
     dtype: Number format of both models' weights.  [default: each config's own]

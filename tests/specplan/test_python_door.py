@@ -285,7 +285,10 @@ def test_an_unknown_keyword_is_a_type_error(make: Any) -> None:
         (lambda: sp.tune(server="nowhere"), "nowhere"),
         (lambda: sp.Runs([]), "Runs must have at least one run, got none"),
         (lambda: sp.plan(sp.Iid(0.8), on_gpu(engine="vlm")), "--engine: 'vlm' is not one of"),
-        (lambda: sp.plan(sp.Iid(0.8), on_gpu(gpu="h1000")), "gpu must be one of .* got h1000"),
+        (
+            lambda: sp.plan(sp.Iid(0.8), on_gpu(gpu="h1000")),
+            r"gpu must be a name .* got h1000 \(did you mean h100\?\)",
+        ),
         (lambda: sp.plan(sp.Iid(0.8), sp.Ratio(0.1), near=200), "--near: 200.* is not in the"),
         (lambda: sp.plan(sp.Iid(0.8), sp.Ratio(0.1), draft_kind="E"), "--draft-kind: 'E' is not"),
         (lambda: sp.plan(sp.Typical("no-such"), sp.Ratio(0.1)), "--typical must be one of eagle3-"),

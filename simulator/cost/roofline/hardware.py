@@ -1,13 +1,14 @@
 """Accelerators: peak rates by number format, memory and link, with the source of each number.
 
-catalogue.csv has a row for each accelerator: its name, and the short name if no variant is given;
+catalogue.csv has a row for each accelerator: its name, and its other names, separated by ";";
 teraoperations per second by number format, empty if not supported; GB/s and GB of its memory; GB/s
-of its link one way; the maker's document, and the page where its numbers were read on 21 November
+of its link one way; the maker's document, and the page where its numbers were read in November
 2026. Most pages quote the makers' documents, which could not be opened. Apple states no rates after
 the M2: they are cores · 256 operations · clock, which no document confirms.
 """
 
 import csv
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -94,18 +95,50 @@ def _entry(row: Mapping[str, str]) -> Hardware:
 
 
 CATALOGUE: Mapping[str, Hardware] = {row["name"]: _entry(row) for row in _ROWS}
-ALIASES: Mapping[str, str] = {row["alias"]: row["name"] for row in _ROWS if row["alias"]}
+ALIASES: Mapping[str, str] = {
+    alias: row["name"] for row in _ROWS for alias in row["alias"].split(";") if alias
+}
+# Words that say nothing, words for others, and series that owners of a card leave out.
+_MAKERS = frozenset({"nvidia", "geforce", "amd", "radeon", "intel", "apple", "gpu"})
+_SAME_WORDS = {"mobile": "laptop", "notebook": "laptop"}
+_SERIES = re.compile("rtx|rx|arcpro|arc")
+
+
+def _spelling(name: str) -> str:
+    """Returns letters and digits of a name, without its maker: "RTX-4070" is "rtx4070"."""
+    words = re.findall("[a-z0-9]+", name.lower())
+    return "".join(_SAME_WORDS.get(word, word) for word in words if word not in _MAKERS)
+
+
+_NAMES = {_spelling(name): name for name in (*CATALOGUE, *ALIASES)}
+_NAMES = {_SERIES.sub("", spelling, count=1): name for spelling, name in _NAMES.items()} | _NAMES
+
+
+def _nearest(spelling: str) -> list[str]:
+    """Returns up to three names that may be meant, the most similar first.
+
+    A number with another digit is another card, so digits may be swapped, or one too many or few.
+    """
+    typed = re.sub("[^0-9]", "", spelling)
+    near: dict[str, str] = {}
+    for similar in get_close_matches(spelling, _NAMES, len(_NAMES), 0.7):
+        digits = re.sub("[^0-9]", "", similar)
+        one_off = abs(len(digits) - len(typed)) == 1 and (digits in typed or typed in digits)
+        if one_off or sorted(digits) == sorted(typed):
+            near.setdefault(ALIASES.get(_NAMES[similar], _NAMES[similar]), _NAMES[similar])
+    return list(near.values())[:3]
 
 
 def find_hardware(name: str) -> Hardware:
-    """Returns the catalogue's entry with that name; case, spaces and underscores are ignored."""
-    key = name.strip().lower().replace(" ", "-").replace("_", "-").removeprefix("apple-")
-    key = ALIASES.get(key, key)
-    if key not in CATALOGUE:
-        close = get_close_matches(key, [*CATALOGUE, *ALIASES], 1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
-        raise ValueError(f"gpu must be one of {', '.join(CATALOGUE)}, got {name}{hint}")
-    return CATALOGUE[key]
+    """Returns the catalogue's entry with that name, however case, spaces and maker are spelt."""
+    spelling = _spelling(name)
+    if spelling not in _NAMES:
+        if near := _nearest(spelling):
+            hint = f"(did you mean {' or '.join(near)}?)"
+            raise ValueError(f"gpu must be a name of the catalogue, got {name} {hint}")
+        raise ValueError(f"gpu must be one of {', '.join(CATALOGUE)}, got {name}")
+    found = _NAMES[spelling]
+    return CATALOGUE[ALIASES.get(found, found)]
 
 
 @dataclass(frozen=True, slots=True)
