@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from estimator.model_shapes.head_kind import HeadKind
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.schedule import Range
-    from simulator.cost.pricing import Wall
+    from simulator.cost.setting import Wall
 
 
 def never_zero(ranges: Sequence[Range]) -> tuple[Range, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engines.kind import Drafted, EngineKind, Exports, methods_of, never_zero
-from simulator.cost.pricing import Wall
+from simulator.cost.setting import Wall
 
 if TYPE_CHECKING:
     from simulator.choice.schedule import Range

@@ -17,7 +17,7 @@ from engines.kind import (
     methods_of,
     never_zero,
 )
-from simulator.cost.pricing import Wall
+from simulator.cost.setting import Wall
 
 if TYPE_CHECKING:
     from simulator.choice.schedule import Range

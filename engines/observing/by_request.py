@@ -90,9 +90,9 @@ def _seconds_by_alpha(plan: Plan, counted: int) -> tuple[NDArray[np.int64], NDAr
     alphas = accepted / (accepted + 1 - shifted[:, counted - 1])
     gammas = plan.candidates
     lengths = 1 + np.cumsum(shifted, axis=1)[:, gammas - 1]
-    seconds = plan.price.cost.block_seconds(gammas) / lengths
+    seconds = plan.cost.block_seconds(gammas) / lengths
     columns = [np.interp(_ALPHAS, alphas, column) for column in seconds.T]
-    alone = np.full(len(_ALPHAS), plan.price.cost.baseline_seconds)
+    alone = np.full(len(_ALPHAS), plan.cost.baseline_seconds)
     return np.concatenate([[0], gammas]), np.stack([alone, *columns], axis=1)
 
 

@@ -11,11 +11,11 @@ from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import from_counts
 from simulator.choice.curve import baseline_seconds, token_seconds
 from simulator.choice.plan import plan
-from simulator.cost.fitted.by_batch import costs_of_runs
+from simulator.cost.fitted.by_batch import posterior_of_runs
+from simulator.cost.fitted.fit import ParametricCost
 from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.runs import Run
-from simulator.cost.pricing import Pricing
 from simulator.numerics.intervals import Forecast, deviations
 
 # A longer γ is run if the longest one so far is faster than all shorter ones by this share.
@@ -56,12 +56,12 @@ class Outlook:
         )
         acceptance = from_counts(list(counted))
         own = [run for run in runs if run.load == load]
-        posterior = costs_of_runs(own) if costs is None else costs(own, load)
-        price = Pricing.of_doubt(posterior, load)
-        planned = plan(acceptance, price, max_gamma=longest, worth=worth)
+        posterior = posterior_of_runs(own) if costs is None else costs(own, load)
+        cost = ParametricCost(posterior, load)
+        planned = plan(acceptance, cost, max_gamma=longest, worth=worth)
         self.load, self.longest, self.advice = load, longest, planned.advice
-        self._gains, self._plain = planned.curve.gains, baseline_seconds(price)
-        self._times = token_seconds(acceptance, price, np.arange(1, longest + 1))
+        self._gains, self._plain = planned.curve.gains, baseline_seconds(cost)
+        self._times = token_seconds(acceptance, cost, np.arange(1, longest + 1))
         ran = [run.gamma for run in own if 0 < run.gamma <= longest]
         best = max(ran, key=lambda gamma: self.gain(gamma)[0], default=0)
         self.best_run = self.advice.named if self.advice.named in ran else best

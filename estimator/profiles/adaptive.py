@@ -66,11 +66,11 @@ def adaptive_speeds(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, Mapp
     """
     some = _spread(plans)
     gammas = np.arange(1, len(some[0].curve.gamma) + 1)
-    factors = np.array([speed_up(each.acceptance, each.price.cost, gammas) for each in some])
+    factors = np.array([speed_up(each.acceptance, each.cost, gammas) for each in some])
     factors[~np.array([each.allowed for each in some])] = 1e-9
     one = first_best(gammas, np.exp(np.log(factors).mean(axis=0)))
     return {
-        plan.price.batch: {
+        plan.cost.setting.batch: {
             "one K": _fixed(plan, one, row),
             "K by batch": _fixed(plan, first_best(gammas, row), row),
             **{budget: _played(plan, texts, budget) for budget in BUDGETS},
@@ -88,15 +88,15 @@ def ranked_steps(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, tuple[f
     found = {}
     for plan in _spread(plans):
         way = _played(plan, texts, "previous step")
-        seconds = way.tokens * plan.price.cost.baseline_seconds / way.speed_up
-        found[plan.price.batch] = seconds, way.tokens
+        seconds = way.tokens * plan.cost.baseline_seconds / way.speed_up
+        found[plan.cost.setting.batch] = seconds, way.tokens
     return found
 
 
 def _spread(plans: Sequence[Plan]) -> list[Plan]:
     """Returns at most MOST_BATCHES plans that fit in memory, evenly spaced in log batch size."""
-    fitting = [plan for plan in plans if plan.price.load is None or plan.price.load.fits] or plans
-    by_batch = {plan.price.batch: plan for plan in fitting}
+    fitting = [plan for plan in plans if plan.setting.fits] or plans
+    by_batch = {plan.cost.setting.batch: plan for plan in fitting}
     if len(by_batch) < len(fitting):
         raise ValueError("--verification adaptive needs a single context")
     batches = np.array(sorted(by_batch))
@@ -119,13 +119,13 @@ def _played(plan: Plan, texts: RankedTexts, budget: ranking.Budget | None) -> Wa
 
     budget: how their number is chosen, see `adaptive_speeds`; None: by the oracle.
     """
-    cost, batch = plan.price.cost, plan.price.batch
+    cost, batch = plan.cost, plan.cost.setting.batch
     best = WaySpeed(0, 0.0, 0.0, 1.0)
     for gamma in TRIED:
         if gamma > min(len(plan.curve.gamma), texts.longest):
             break
         drafting = float(cost.drafting_seconds(gamma))
-        seconds = ranking.step_seconds(cost, gamma, batch, plan.price.wall) + drafting
+        seconds = ranking.step_seconds(cost, gamma, batch, plan.cost.setting.wall) + drafting
         generator = np.random.default_rng(0)
         played = texts.play(gamma, seconds, batch=batch, budget=budget, generator=generator)
         factor, tokens = cost.baseline_seconds / played.seconds_per_token, played.tokens_per_call

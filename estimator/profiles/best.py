@@ -14,7 +14,6 @@ from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import Doubt, best_gamma, speed_up
 from simulator.choice.plan import Plan, plan
 from simulator.cost.curves import CostModel
-from simulator.cost.pricing import Pricing
 from simulator.numerics.intervals import Forecast, deviations
 
 # Positions shown of an acceptance without times.
@@ -69,9 +68,9 @@ def plan_of(profile: Profile, cost: CostModel, sampling: DraftSampling | None = 
     sampling: how drafts are sampled; None: as in the measurement of the profile.
     """
     acceptance = profile.drafting(sampling).under(profile.verification)
-    price = Pricing(cost, timed=tuple(profile.improvement_factor))
+    timed = cost.with_setting(timed=tuple(profile.improvement_factor))
     own = sampling in (None, profile.draft_sampling)
-    return plan(acceptance, price, doubt=measured_doubt(profile) if own else None)
+    return plan(acceptance, timed, doubt=measured_doubt(profile) if own else None)
 
 
 def measured_doubt(profile: Profile) -> Doubt | None:

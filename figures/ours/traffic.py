@@ -1,7 +1,6 @@
 """Ours: latency of requests against their rate, with speculation and without."""
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -10,9 +9,9 @@ from figures import drawing
 from figures.numbers import Numbers
 from figures.ours.batch_size import MAX_BATCH, default_load
 from simulator.acceptance.acceptance import Iid
+from simulator.cost.fitted.fit import ParametricCost
 from simulator.cost.fitted.machine import LoadPoint
-from simulator.cost.pricing import Pricing
-from simulator.cost.roofline.deployment import prompt_seconds
+from simulator.cost.roofline.cost import RooflineCost
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand
 from simulator.traffic.pair import Pair
@@ -48,12 +47,10 @@ def default_pair() -> Pair:
     deployment = load.deployment
     posterior = deployed_cost(deployment, (), model="public").posterior
     points = [LoadPoint(round(DEMAND.context), batch) for batch in _BATCHES]
-    costs = [Pricing.of_doubt(posterior, point).cost for point in points]
+    costs = [ParametricCost(posterior, point) for point in points]
     times = [[cost.baseline_seconds, *cost.block_seconds(gammas)] for cost in costs]
-    price = Pricing(costs[0], prompt_seconds=partial(prompt_seconds, deployment))
-    seconds = price.in_doubt(posterior, points[0]).prompt_seconds
-    assert seconds is not None
-    reading = {n: seconds(n) for n in (1, 64, 128, 256, 512)}
+    first = RooflineCost(costs[0], deployment=deployment, point=points[0])
+    reading = {n: first.prompt_seconds(n) for n in (1, 64, 128, 256, 512)}
     alone, both = (Prompts({n: each[way] for n, each in reading.items()}, CHUNK) for way in (0, 1))
     blocks = Blocks.of(Iid(load.alpha), GAMMA)
     server = Server(by_batch(_BATCHES, times, MAX_BATCH), blocks, both)

@@ -11,7 +11,6 @@ from simulator.acceptance.acceptance import Acceptance
 from simulator.acceptance.tokens import alpha_from_block_efficiency
 from simulator.choice.walltime import TIE
 from simulator.cost.cost import Cost
-from simulator.cost.pricing import Pricing
 from simulator.numerics.arguments import Floats, integer, integers
 from simulator.numerics.intervals import Forecast
 
@@ -151,7 +150,7 @@ class Curve:
 
 def curve_of(
     acceptance: Acceptance,
-    price: Pricing,
+    cost: Cost,
     gammas: NDArray[np.int64],
     *,
     c_hat: float,
@@ -161,32 +160,31 @@ def curve_of(
 
     gammas: at least 1 each, rising, shape (n,). c_hat, doubt: arguments of `plan`.
     """
-    fitted, drafted = price.doubtful, acceptance.drafted_per_token(gammas)
-    logs, noise = _lengths(acceptance, price, gammas)
+    drafted = acceptance.drafted_per_token(gammas)
+    logs, noise = _lengths(acceptance, cost, gammas)
     tokens = np.asarray(acceptance.tokens_per_call(gammas))
-    if fitted is None:
-        factors = np.asarray(speed_up(acceptance, price.cost, gammas))
+    if cost.posterior is None or cost.point is None:
+        factors = np.asarray(speed_up(acceptance, cost, gammas))
         gains = Forecast(np.log(factors), noise if doubt is None else doubt(gammas))
     else:
         lengths = np.exp(logs).tolist()
-        gains = fitted.posterior.speed_ups(fitted.load, gammas.tolist(), lengths).blurred(noise)
+        gains = cost.posterior.speed_ups(cost.point, gammas.tolist(), lengths).blurred(noise)
         factors = gains.quantile(0.5)
-    known = (acceptance.observed_gamma, price.cost.observed_gamma)
+    known = (acceptance.observed_gamma, cost.observed_gamma)
     observed = min((each for each in known if each is not None), default=np.inf)
-    beyond = False if price.wall is None else price.wall.beyond(price.batch, gammas)
     return Curve(
         gamma=gammas,
         expected_tokens=tokens,
         improvement_factor=factors,
         operations_factor=drafted * (c_hat + 1) + 1 / tokens,
         extrapolated=gammas > observed,
-        beyond_graphs=np.broadcast_to(beyond, gammas.shape),
+        beyond_graphs=np.broadcast_to(cost.setting.beyond_graphs(gammas), gammas.shape),
         gains=gains,
     )
 
 
 def _lengths(
-    acceptance: Acceptance, price: Pricing, gammas: NDArray[np.int64]
+    acceptance: Acceptance, cost: Cost, gammas: NDArray[np.int64]
 ) -> tuple[Floats, Floats]:
     """Returns the log of mean tokens per block at each γ, and the covariance of their errors.
 
@@ -195,7 +193,7 @@ def _lengths(
     block cancels at the run's γ, and only its uncorrelated part remains at other γ. Runs whose
     drafts ended early do not count, because they do not measure the time at their γ.
     """
-    run = sorted({each.gamma for each in price.own_runs if each.drafted is None} - {0})
+    run = sorted({each.gamma for each in cost.own_runs if each.drafted is None} - {0})
     every = np.unique([*gammas.tolist(), *run])
     logs, covariance = acceptance.log_lengths(every)
     if run:
@@ -207,19 +205,17 @@ def _lengths(
     return logs[wanted], covariance[np.ix_(wanted, wanted)]
 
 
-def token_seconds(acceptance: Acceptance, price: Pricing, gammas: NDArray[np.int64]) -> Forecast:
+def token_seconds(acceptance: Acceptance, cost: Cost, gammas: NDArray[np.int64]) -> Forecast:
     """Returns the distribution of the time between two tokens of one sequence, for each γ."""
-    logs, noise = _lengths(acceptance, price, gammas)
-    fitted = price.doubtful
-    if fitted is None:
-        return Forecast(np.log(acceptance.seconds_per_token(gammas, price.cost)), noise)
-    law = fitted.posterior.seconds_per_token(fitted.load, gammas.tolist(), np.exp(logs).tolist())
+    logs, noise = _lengths(acceptance, cost, gammas)
+    if cost.posterior is None or cost.point is None:
+        return Forecast(np.log(acceptance.seconds_per_token(gammas, cost)), noise)
+    law = cost.posterior.seconds_per_token(cost.point, gammas.tolist(), np.exp(logs).tolist())
     return law.blurred(noise)
 
 
-def baseline_seconds(price: Pricing) -> Forecast:
+def baseline_seconds(cost: Cost) -> Forecast:
     """Returns the distribution of the time between two tokens without speculation, shape (1,)."""
-    fitted = price.doubtful
-    if fitted is None:
-        return Forecast.exact(np.log([price.cost.baseline_seconds]))
-    return fitted.posterior.seconds_per_token(fitted.load, [0], [1.0])
+    if cost.posterior is None or cost.point is None:
+        return Forecast.exact(np.log([cost.baseline_seconds]))
+    return cost.posterior.seconds_per_token(cost.point, [0], [1.0])

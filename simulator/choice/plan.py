@@ -13,7 +13,9 @@ from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.advice import NEAR, REPEAT, WORTH, Advice, LogGains, advise
 from simulator.choice.curve import Curve, CurvePoint, Doubt, curve_of, first_best
 from simulator.choice.walltime import TIE
-from simulator.cost.pricing import Pricing
+from simulator.cost.cost import Cost
+from simulator.cost.setting import Setting
+from simulator.cost.sizes import assumed_c
 from simulator.numerics.arguments import integer, non_negative
 
 DEFAULT_MAX_GAMMA = 32
@@ -25,19 +27,19 @@ MOST_GAMMA = MOST_ROWS = 10_000
 class Plan:
     """Speed-ups that follow from an acceptance and a cost.
 
-    acceptance, price: the inputs of the plan.
+    acceptance, cost: the inputs of the plan.
     c_hat: operations of one draft step over the operations of one target step.
     near: largest loss of log speed-up at which a smaller γ is preferred to the best γ.
     curve: speed-ups of all γ from 1 to max_gamma.
     allowed: whether the draft can draft, and the server can run, each γ of the curve, shape (n,).
-    candidates: each allowed γ up to `Acceptance.most_gamma`; only the γ in `Pricing.timed`, if any.
+    candidates: each allowed γ up to `Acceptance.most_gamma`; only the γ in `Setting.timed`, if any.
     at: the curve's numbers at the γ that the caller gave, else at optimal_gamma.
     optimal_gamma: the γ with the largest speed-up; 0 if no γ gains.
     cap_binds: whether the next γ above max_gamma would be faster than optimal_gamma.
     """
 
     acceptance: Acceptance
-    price: Pricing
+    cost: Cost
     c_hat: float
     near: float
     curve: Curve
@@ -47,6 +49,11 @@ class Plan:
     optimal_gamma: int
     advice: Advice
     cap_binds: bool
+
+    @property
+    def setting(self) -> Setting:
+        """The load of the cost, and its limits."""
+        return self.cost.setting
 
     @property
     def gamma(self) -> int:
@@ -64,13 +71,14 @@ class Plan:
     @property
     def place(self) -> tuple[int, int]:
         """Context and batch size of the plan's load, by which plans are sorted."""
-        return 0 if self.price.load is None else self.price.load.context, self.price.batch
+        load = self.setting.load
+        return 0 if load is None else load.context, self.setting.batch
 
     @property
     def baseline_tokens_per_second(self) -> float | None:
         """Tokens per second without speculation, all sequences; None if costs have no seconds."""
-        cost = self.price.cost
-        return self.price.batch / cost.baseline_seconds if cost.in_seconds else None
+        cost = self.cost
+        return self.cost.setting.batch / cost.baseline_seconds if cost.in_seconds else None
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -106,7 +114,7 @@ class Plan:
 
 def plan(
     acceptance: Acceptance,
-    price: Pricing,
+    cost: Cost,
     *,
     c_hat: float | None = None,
     gamma: int | None = None,
@@ -129,65 +137,66 @@ def plan(
     share = float(non_negative("near", near))
     if share >= 1:
         raise ValueError(f"near must lie in [0, 1), got {share:g}")
-    ratio = price.cost.c if c_hat is None else float(non_negative("c_hat", c_hat))
+    setting = cost.setting
+    ratio = cost.c if c_hat is None else float(non_negative("c_hat", c_hat))
     stated = None if gamma is None else integer("gamma", gamma, at_least=1)
     for name, value in (("max_gamma", cap), ("gamma", stated or 0)):
         if value > MOST_GAMMA:
             raise ValueError(f"{name} must be at most {MOST_GAMMA}, got {value}")
-    if stated is not None and not price.drafts(stated):
-        limit = f"{price.multiple} or a multiple of it, the layers that draft"
-        if price.max_gamma is not None and stated > price.max_gamma:
-            limit = f"{price.max_gamma}, the longest draft"
+    if stated is not None and not setting.drafts(stated):
+        limit = f"{setting.multiple} or a multiple of it, the layers that draft"
+        if setting.longest is not None and stated > setting.longest:
+            limit = f"{setting.longest}, the longest draft"
         raise ValueError(f"gamma must be at most {limit}, got {stated}")
     gammas = np.arange(1, cap + 1)
-    curve_at = partial(curve_of, acceptance, price, c_hat=ratio, doubt=doubt)
+    curve_at = partial(curve_of, acceptance, cost, c_hat=ratio, doubt=doubt)
     curve = curve_at(gammas)
-    allowed = price.allows(gammas)
+    allowed = setting.allows(gammas)
     best = first_best(gammas[allowed], curve.improvement_factor[allowed])
     at = curve.point(best) if stated is None else curve_at(np.array([stated])).point(stated)
     most = acceptance.most_gamma
     candidates = allowed if most is None else allowed & (gammas <= most)
-    timed = candidates & np.isin(gammas, price.timed)
+    timed = candidates & np.isin(gammas, setting.timed)
     candidates = timed if timed.any() else candidates
     advised = partial(advise, near=share, worth=worth)
-    if price.posterior is not None:
+    if cost.posterior is not None:
         from simulator.cost.fitted.runs import USUAL_ERROR
 
-        usual = median([run.error for run in price.own_runs] or [0.0])
+        usual = median([run.error for run in cost.own_runs] or [0.0])
         advised = partial(
             advised,
             repeat=usual if usual > USUAL_ERROR else REPEAT,  # of a noisy server, its own noise
-            calibrated=price.posterior.calibrated,
-            tried={run.gamma for run in price.own_runs},
-            measured=_measured(price, curve),
+            calibrated=cost.posterior.calibrated,
+            tried={run.gamma for run in cost.own_runs},
+            measured=_measured(cost, curve),
         )
     advice = advised(gammas[candidates], curve.gains.only(candidates))
-    if gamma is not None and price.assumed_c is not None:
+    if gamma is not None and assumed_c(cost) is not None:
         # A run settles c. The stated γ probably runs already, so its time is the easiest to get.
         runs = candidates & (gammas == gamma)
         first = advised(gammas[runs], curve.gains.only(runs)).next_run
         advice = advice if first is None else replace(advice, next_run=first)
     cap_binds = False
     if allowed.any() and best == gammas[allowed][-1]:
-        longer = np.arange(best + 1, best + price.multiple + 1)
-        longer = longer[price.allows(longer)][:1]
+        longer = np.arange(best + 1, best + setting.multiple + 1)
+        longer = longer[setting.allows(longer)][:1]
         if len(longer) > 0:
             further = curve_at(longer).improvement_factor[0]
             cap_binds = bool(further > curve.improvement_factor[best - 1])
     found = (curve, allowed, gammas[candidates], at, best, advice, cap_binds)
-    return Plan(acceptance, price, ratio, share, *found)
+    return Plan(acceptance, cost, ratio, share, *found)
 
 
-def _measured(price: Pricing, curve: Curve) -> LogGains:
+def _measured(cost: Cost, curve: Curve) -> LogGains:
     """Returns the measured log speed-up of each γ run at this load, and its standard deviation.
 
     If costs are interpolated from other loads: the modelled values of each γ run at all of them.
     """
-    if price.load is None or price.load.estimated is None:
-        return price.own_gains
+    if cost.setting.load is None or cost.setting.load.estimated is None:
+        return cost.own_gains
     from simulator.cost.fitted.runs import log_gains
 
-    runs = () if price.posterior is None else price.posterior.runs
+    runs = () if cost.posterior is None else cost.posterior.runs
     each = [log_gains([run for run in runs if run.load == load]) for load in {r.load for r in runs}]
     laws = zip(curve.gains.mean.tolist(), curve.gains.deviation.tolist(), strict=True)
     ran = set.intersection(*map(set, each))
@@ -198,51 +207,50 @@ def _measured(price: Pricing, curve: Curve) -> LogGains:
 class PlanRequest:
     """Arguments of `plans`.
 
-    acceptances, prices: at least one of each.
+    acceptances, costs: at least one of each.
     c_hat, gamma, max_gamma, near, doubt: arguments of `plan`. If c_hat or gamma is None, the plan
-      uses `c_hat` or `stated_gamma` of its price. The price's `max_gamma` applies if it is smaller.
+      uses `c_hat` or `usual_gamma` of the cost's setting, whose `longest` applies if it is smaller.
     reads_again: whether the target, which has recurrent layers, reads a block's accepted tokens
       again after a rejection.
-    finer: given all plans so far, returns further prices to plan; called until it returns none.
+    finer: given all plans so far, returns further costs to plan; called until it returns none.
     """
 
     acceptances: tuple[Acceptance, ...]
-    prices: tuple[Pricing, ...]
+    costs: tuple[Cost, ...]
     c_hat: float | None = None
     gamma: int | None = None
     max_gamma: int = DEFAULT_MAX_GAMMA
     near: float = NEAR
     doubt: Doubt | None = None
     reads_again: bool = False
-    finer: Callable[[Sequence[Plan]], Sequence[Pricing]] | None = None
+    finer: Callable[[Sequence[Plan]], Sequence[Cost]] | None = None
 
 
 def plans(request: PlanRequest) -> tuple[Plan, ...]:
-    """Returns a plan for each acceptance with each price; sorted by load if `finer` adds prices."""
-    rows = len(request.acceptances) * len(request.prices)
+    """Returns a plan for each acceptance with each cost; sorted by load if `finer` adds costs."""
+    rows = len(request.acceptances) * len(request.costs)
     if rows > MOST_ROWS:
         raise ValueError(f"a table must have at most {MOST_ROWS} rows, got {rows}")
-    found = _each(request, request.prices)
-    while request.finer is not None and (prices := request.finer(found)):
-        found = sorted([*found, *_each(request, prices)], key=lambda row: row.place)
+    found = _each(request, request.costs)
+    while request.finer is not None and (costs := request.finer(found)):
+        found = sorted([*found, *_each(request, costs)], key=lambda row: row.place)
     return tuple(found)
 
 
-def _each(request: PlanRequest, prices: Sequence[Pricing]) -> list[Plan]:
+def _each(request: PlanRequest, costs: Sequence[Cost]) -> list[Plan]:
     found = []
-    for acceptance, price in product(request.acceptances, prices):
-        if price.load is not None:
-            acceptance = acceptance.at_context(price.load.context)
+    for acceptance, cost in product(request.acceptances, costs):
+        if cost.setting.load is not None:
+            acceptance = acceptance.at_context(cost.setting.load.context)
         if request.reads_again:
-            price = replace(price, cost=price.cost.reading_again(acceptance.rejected))
-        longest = request.max_gamma
+            cost = cost.reading_again(acceptance.rejected)
         found.append(
             plan(
                 acceptance,
-                price,
-                c_hat=price.c_hat if request.c_hat is None else request.c_hat,
-                gamma=price.stated_gamma if request.gamma is None else request.gamma,
-                max_gamma=longest if price.max_gamma is None else min(longest, price.max_gamma),
+                cost,
+                c_hat=cost.setting.c_hat if request.c_hat is None else request.c_hat,
+                gamma=cost.setting.usual_gamma if request.gamma is None else request.gamma,
+                max_gamma=cost.setting.up_to(request.max_gamma),
                 near=request.near,
                 doubt=request.doubt,
             )

@@ -40,7 +40,7 @@ def middles(rows: Sequence[Plan], batches: Sequence[int]) -> tuple[int, ...]:
         # Each row's own γ and the γ of its range, because joined ranges may hide a change.
         both = {(_scheduled(row, None), scheduled.get(row.place)) for row in (one, other)}
         if one.place[0] == other.place[0] and len(both) > 1:
-            between = [b for b in batches if one.price.batch < b < other.price.batch]
+            between = [b for b in batches if one.cost.setting.batch < b < other.cost.setting.batch]
             found |= {between[len(between) // 2]} if between else set()
     return tuple(sorted(found))
 
@@ -66,9 +66,9 @@ def schedules(rows: Sequence[Plan], only: int | None = None) -> dict[int, tuple[
     """
     fitting: dict[int, dict[int, Plan]] = {}
     for row in rows:
-        load = row.price.load
+        load = row.cost.setting.load
         if load is not None and load.fits:
-            fitting.setdefault(load.context, {})[row.price.batch] = row
+            fitting.setdefault(load.context, {})[row.cost.setting.batch] = row
     return {
         context: schedule(
             {batch: _scheduled(row, only) for batch, row in plans.items()},

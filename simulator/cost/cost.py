@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from simulator.cost.setting import Setting
 from simulator.numerics.arguments import Floats, integers, non_negative
+
+if TYPE_CHECKING:
+    from simulator.cost.fitted.machine import LoadPoint
+    from simulator.cost.fitted.posterior import Posterior
+    from simulator.cost.fitted.runs import Run
+
+_ANYWHERE = Setting()
 
 
 class Cost(ABC):
@@ -18,7 +27,8 @@ class Cost(ABC):
     Acceptance and cost together give a plan. The unit of time is a second, or a target step if
     `in_seconds` is false. gamma: drafted tokens per block, at least 0, shape (...).
 
-    Example: a target step takes 10 ms for any number of tokens, a draft step 1 ms.
+    A subclass has the four members without a default. Example: a target step takes 10 ms for any
+    number of tokens, a draft step 1 ms.
 
       >>> class Flat(Cost):
       ...     baseline_seconds = 0.010
@@ -28,6 +38,11 @@ class Cost(ABC):
       >>> float(Flat().block_seconds(4))
       0.014
     """
+
+    @property
+    def setting(self) -> Setting:
+        """The load to which the times apply, and limits of drafts there."""
+        return _ANYWHERE
 
     @property
     def in_seconds(self) -> bool:
@@ -85,6 +100,44 @@ class Cost(ABC):
         """
         return np.asarray(self.drafting_seconds(gamma) + self.checking_seconds(gamma))[()]
 
+    @property
+    def posterior(self) -> Posterior | None:
+        """The distribution of the cost's parameters; None if the times are exact."""
+        return None
+
+    @property
+    def point(self) -> LoadPoint | None:
+        """The load at which `posterior` is evaluated; None if the times are exact."""
+        return None
+
+    @property
+    def own_runs(self) -> list[Run]:
+        """The runs at exactly this load, among those that `posterior` was fitted to."""
+        runs = () if self.posterior is None else self.posterior.runs
+        return [run for run in runs if run.load == self.point]
+
+    @property
+    def own_gains(self) -> dict[int, tuple[float, float]]:
+        """The measured log speed-up of each γ run at this load, and its standard deviation."""
+        from simulator.cost.fitted.runs import log_gains
+
+        return log_gains(self.own_runs)
+
+    def draft_passes(self, widest: int) -> Mapping[int, float] | None:
+        """Returns the times of draft passes over n tokens of a sequence, for n = 1 to `widest`.
+
+        By default only n = 1 is known, one draft step. None: runs give the times of blocks alone.
+        """
+        return None if self.posterior is not None else {1: self.c * self.step_seconds}
+
+    def prompt_seconds(self, tokens: int) -> tuple[float, float] | None:
+        """Returns the time to read a prompt, without and with a draft; None if not known."""
+        return None
+
+    def with_setting(self, **changes: Any) -> Cost:
+        """Returns this cost with some fields of its `setting` changed."""
+        return ChangedCost(self, setting=replace(self.setting, **changes))
+
     def reading_again(self, rejected: Callable[[int], Floats]) -> Cost:
         """Returns the cost if the target reads a block's accepted tokens again after a rejection.
 
@@ -127,7 +180,7 @@ class Ratio(Cost):
 
 @dataclass(frozen=True, slots=True)
 class ChangedCost(Cost):
-    """A copy of another cost, `inner`, with a new drafting time or a longer checking time.
+    """Another cost, `inner`, in another setting, with a new drafting or a longer checking time.
 
     Times are in the unit of `inner`.
 
@@ -138,6 +191,7 @@ class ChangedCost(Cost):
     inner: Cost
     drafting: Callable[[int], float] | None = None
     again: Callable[[int], float] | None = None
+    setting: Setting = _ANYWHERE
     in_seconds: bool = field(init=False)
     observed_gamma: int | None = field(init=False)
     step_seconds: float = field(init=False)
@@ -147,6 +201,13 @@ class ChangedCost(Cost):
     def __post_init__(self) -> None:
         for name in ("in_seconds", "observed_gamma", "step_seconds", "baseline_seconds", "c"):
             object.__setattr__(self, name, getattr(self.inner, name))
+        if self.setting is _ANYWHERE:
+            object.__setattr__(self, "setting", self.inner.setting)
+
+    @property
+    def same_times(self) -> bool:
+        """Whether all times are those of `inner`, so that only the setting differs."""
+        return self.drafting is None and self.again is None
 
     @property
     def by_steps(self) -> bool:
@@ -156,6 +217,18 @@ class ChangedCost(Cost):
     def verification_free(self) -> bool:
         return self.again is None and self.inner.verification_free
 
+    @property
+    def theorem8(self) -> bool:
+        return self.same_times and self.inner.theorem8
+
+    @property
+    def posterior(self) -> Posterior | None:
+        return self.inner.posterior if self.same_times else None
+
+    @property
+    def point(self) -> LoadPoint | None:
+        return self.inner.point if self.same_times else None
+
     def drafting_seconds(self, gamma: ArrayLike) -> Floats:
         if self.drafting is None:
             return self.inner.drafting_seconds(gamma)
@@ -164,6 +237,20 @@ class ChangedCost(Cost):
     def checking_seconds(self, gamma: ArrayLike) -> Floats:
         seconds = self.inner.checking_seconds(gamma)
         return seconds if self.again is None else seconds + _of_drafts(gamma, self.again)
+
+    def draft_passes(self, widest: int) -> Mapping[int, float] | None:
+        return self.inner.draft_passes(widest)
+
+    def prompt_seconds(self, tokens: int) -> tuple[float, float] | None:
+        return self.inner.prompt_seconds(tokens)
+
+    def with_setting(self, **changes: Any) -> Cost:
+        return replace(self, setting=replace(self.setting, **changes))
+
+    def reading_again(self, rejected: Callable[[int], Floats]) -> Cost:
+        if self.same_times:  # an uncertain cost is fitted again
+            return replace(self, inner=self.inner.reading_again(rejected))
+        return Cost.reading_again(self, rejected)
 
 
 def _of_drafts(gamma: ArrayLike, seconds: Callable[[int], float]) -> Floats:

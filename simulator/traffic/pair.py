@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.choice.advice import Advice, LogGains, advise
-from simulator.cost.pricing import Wall
+from simulator.cost.setting import Wall
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import Forecast
 from simulator.traffic.demand import Demand, LatencyTargets

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simulator.acceptance.acceptance import Acceptance
+from simulator.cost.cost import Cost
 from simulator.cost.curves import pass_points
-from simulator.cost.fitted.fit import ParametricCost
-from simulator.cost.pricing import Pricing
 from simulator.numerics.arguments import Floats
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand
@@ -158,17 +157,17 @@ class Doubt:
         )
 
 
-def doubt_of(prices: Sequence[Pricing], acceptance: Acceptance, server: Server) -> Doubt | None:
+def doubt_of(costs: Sequence[Cost], acceptance: Acceptance, server: Server) -> Doubt | None:
     """Returns random draws of a server's uncertain values; None if acceptance and cost are exact.
 
-    prices: costs by ascending batch; server: the server at its most probable values.
+    costs: by ascending batch; server: the server at its most probable values.
     """
     # Python's generator, because importing numpy's takes a tenth of the whole answer.
     gauss = Random(_SEED).gauss
     slots, columns = server.seconds.shape
     lots = np.array([[gauss(0.0, 1.0) for _ in range(columns + 3)] for _ in range(DRAWS)])
     logits = lots[:, :2] @ _root(acceptance.logit_covariance)
-    doubtful = {price.batch: price.doubtful for price in prices if price.doubtful is not None}
+    doubtful = {cost.setting.batch: cost for cost in costs if cost.posterior is not None}
     if not doubtful and not logits.any():
         return None
     seconds = np.ones((DRAWS, slots, columns))
@@ -178,7 +177,7 @@ def doubt_of(prices: Sequence[Pricing], acceptance: Acceptance, server: Server) 
     return Doubt(seconds, logits)
 
 
-def _factors(cost: ParametricCost, longest: int, lots: Floats) -> Floats:
+def _factors(cost: Cost, longest: int, lots: Floats) -> Floats:
     """Returns drawn step times divided by the most probable ones, shape (draws, longest + 1).
 
     The logarithms of times are drawn, as jointly normal (`Posterior.seconds_per_token`). If the
@@ -186,7 +185,9 @@ def _factors(cost: ParametricCost, longest: int, lots: Floats) -> Floats:
 
     lots: standard normal draws, shape (draws, longest + 2).
     """
-    law = cost.posterior.seconds_per_token(cost.load, range(longest + 1), [1.0] * (longest + 1))
+    assert cost.posterior is not None
+    assert cost.point is not None
+    law = cost.posterior.seconds_per_token(cost.point, range(longest + 1), [1.0] * (longest + 1))
     return np.asarray(np.exp(lots[:, :-1] @ _root(law.covariance) + law.error * lots[:, -1:]))
 
 

@@ -13,7 +13,7 @@ from engines.sources import between, is_live, readings, total
 from estimator.profiles.profile_file import write_profile
 from simulator.cost.curves import CostModel
 from simulator.cost.fitted.runs import Run
-from simulator.cost.pricing import DEFAULT_CONTEXT
+from simulator.cost.setting import DEFAULT_CONTEXT
 from specplan.door.observing import ObserveArguments, asked, origin_of, require_planned
 from specplan.options.command import Command, takes
 from specplan.options.kinds import cost_kinds
@@ -155,8 +155,7 @@ def _follow(reading: Followed, asking: ObserveArguments) -> None:
 def _written(observation: Observation, reading: Observed, asking: ObserveArguments) -> str:
     """Writes the observation as a profile; returns a sentence on how to plan with the profile."""
     assert reading.output is not None
-    price = None if asking.costs is None else asking.price()
-    cost = None if price is None else price.cost
+    cost = None if asking.costs is None else asking.price()
     profile = observed_profile(
         observation,
         draft_sampling=reading.draft_sampling or "argmax",

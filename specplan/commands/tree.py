@@ -1,11 +1,11 @@
 """`specplan tree`: finds the best tree to draft, and compares it with the best chain."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import click
 
 from engines.kind import names_of
-from simulator.cost.pricing import Pricing
+from simulator.cost.cost import Cost
 from simulator.schemes.tree_choice import Passes, choose_tree
 from specplan.door.prices import walled
 from specplan.options.command import Command, fill, option, rare, takes
@@ -64,12 +64,12 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
     """
     trees, rates, priced = _inputs(ctx)
     rows = []
-    for price in priced:
-        wall = price.wall
-        captured = None if wall is None else wall.most_gamma(price.batch, trees.max_nodes)
+    for cost in priced:
+        wall = cost.setting.wall
+        captured = None if wall is None else wall.most_gamma(cost.setting.batch, trees.max_nodes)
         limits = {"max_nodes": trees.max_nodes, "max_depth": trees.max_depth}
-        found = choose_tree(rates, _passes(price, trees), **limits, captured=captured)
-        rows.append(TreeRow(found, price))
+        found = choose_tree(rates, _passes(cost, trees), **limits, captured=captured)
+        rows.append(TreeRow(found, cost))
     data = tree_json(rates, rows)
     text = tree_text(data, rows)
     if trees.server is not None:
@@ -78,13 +78,13 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
         data["export"] = text = tree_export(rows[0].choice.fastest, trees.server)
     answer(lambda: data, lambda: text, form=trees)
     if any(len(row.choice.best.parents) == trees.max_nodes for row in rows):
-        free = any(row.price.cost.verification_free for row in rows)
+        free = any(row.cost.verification_free for row in rows)
         why = "; verification is free in these costs, so that more always gain" if free else ""
         warn(f"the best tree has all the nodes it may, --max-nodes {trees.max_nodes}{why}")
 
 
-def _inputs(ctx: click.Context) -> tuple[Trees, tuple[float, ...], list[Pricing]]:
-    """Returns the options, the acceptance by rank, and a pricing for each batch size."""
+def _inputs(ctx: click.Context) -> tuple[Trees, tuple[float, ...], list[Cost]]:
+    """Returns the options, the acceptance by rank, and a cost for each batch size."""
     costing = chosen_cost(ctx)
     trees, costs, file, graphs = fill(ctx, [Trees, costing, Profiled, Graphs])
     if None not in (trees.by_rank, file.profile_path) and "profile_path" not in costing.reads():
@@ -103,21 +103,23 @@ def _inputs(ctx: click.Context) -> tuple[Trees, tuple[float, ...], list[Pricing]
             "or an older version measured it; measure again"
         )
     costs, wall = walled(costs, graphs)
-    priced = [replace(each, wall=wall) for each in prices(costs, trees.max_nodes, profile)]
-    if any(price.posterior is not None and price.draft_passes is None for price in priced):
+    priced = [each.with_setting(wall=wall) for each in prices(costs, trees.max_nodes, profile)]
+    if any(cost.draft_passes(1) is None for cost in priced):
         raise click.UsageError(
             "--run does not give the cost of verifying a tree: add --target-config, "
             "--draft-config and --gpu"
         )
-    if len({price.batch for price in priced}) < len(priced):
+    if len({cost.setting.batch for cost in priced}) < len(priced):
         raise click.UsageError(f"trees take one c and one context, got {len(priced)} costs")
     return trees, rates, priced
 
 
-def _passes(price: Pricing, trees: Trees) -> Passes:
+def _passes(cost: Cost, trees: Trees) -> Passes:
     if trees.draft_pass_ms is None:
-        return Passes(price.cost, price.draft_pass_seconds(trees.max_nodes + 1))
-    if not price.cost.in_seconds or price.load is not None:
+        passes = cost.draft_passes(trees.max_nodes + 1)
+        assert passes is not None
+        return Passes(cost, passes)
+    if not cost.in_seconds or cost.setting.load is not None:
         raise click.UsageError("--draft-pass-ms needs times, such as --target-ms")
     times = {2**octave: ms / 1000 for octave, ms in enumerate(trees.draft_pass_ms)}
-    return Passes(price.cost, times)
+    return Passes(cost, times)

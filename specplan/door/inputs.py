@@ -119,7 +119,7 @@ def both(
 def _observed(seen: Observation, cost: CostKind | None) -> tuple[AcceptanceKind, CostKind | None]:
     """Returns the observed acceptance and the cost, to whose runs the observed run is added."""
     from engines.observing.profiles import observed_run
-    from simulator.cost.pricing import DEFAULT_CONTEXT
+    from simulator.cost.setting import DEFAULT_CONTEXT
 
     runs = (cost.runs or ()) if isinstance(cost, OfRuns) else ()
     if cost is None or isinstance(cost, OfRuns):

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from engines.observing.observation import Observation
     from estimator.profiles.profile import Profile
     from simulator.choice.plan import Plan
+    from simulator.cost.cost import Cost
     from simulator.cost.fitted.runs import Run
-    from simulator.cost.pricing import Pricing
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,16 @@ class ObserveArguments:
         runs = completed(self.runs, law, observation.counted)
         return replace(self, costs=replace(self.costs, runs=runs or None))
 
-    def price(self, run: Run | None = None) -> Pricing | None:
+    def price(self, run: Run | None = None) -> Cost | None:
         """Returns the cost of blocks; None if neither the options nor `run` give one.
 
         run: the observed γ and time per token, added to the stated runs; None: no times observed.
         """
         costs = self.costs
         if costs is None:
-            from simulator.cost.fitted.by_batch import price_of_runs
+            from simulator.cost.fitted.by_batch import cost_of_runs
 
-            return None if run is None else price_of_runs((run,))
+            return None if run is None else cost_of_runs((run,))
         if run is not None and isinstance(costs, Runs):
             costs = replace(costs, runs=(*self.runs, run))  # type: ignore[call-arg]
         found = prices(costs, self.reading.max_gamma, self.profile)
@@ -94,7 +94,7 @@ def origin_of(row: Plan, reading: Observed) -> Origin:
     """Returns the origin of the numbers in `row`, a plan made from observed counts."""
     return Origin(
         counted=True,
-        c_hat_is_c=row.price.c_hat is None,
+        c_hat_is_c=row.setting.c_hat is None,
         draft_sampling=reading.draft_sampling,
         notes=row.acceptance.contradictions,
         drafter=COPIES.get(reading.draft_kind or ""),

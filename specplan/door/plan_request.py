@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from estimator.profiles.p_min import Thresholds
     from simulator.acceptance.stopping.ranking import RankedTexts
     from simulator.choice.plan import Plan, PlanRequest
-    from simulator.cost.pricing import Pricing
+    from simulator.cost.cost import Cost
     from specplan.reports.plan import Origin
 
 COARSE = "Not all batch sizes are shown: between two that advise one K, all advise this K."
@@ -58,8 +58,9 @@ def requested(
         drafting = engine_kinds()[having[0]] if having else None
     runs = (costs.runs or ()) if isinstance(costs, Runs) else ()
 
-    def made(priced: Sequence[Pricing]) -> Made:
-        named = choice.draft_kind is not None or any(each.load is not None for each in priced)
+    def made(priced: Sequence[Cost]) -> Made:
+        loads = [cost.setting.load for cost in priced]
+        named = choice.draft_kind is not None or loads.count(None) < len(loads)
         return accepted.make(law_of(choice.draft_kind, priced) if named else None, drafting)
 
     early = None
@@ -77,14 +78,14 @@ def requested(
         costs, wall = walled(costs, graphs, exporting)
     served = None if profile is None else profile.setup.target
 
-    def price(batches: tuple[int, ...] | None) -> tuple[Pricing, ...]:
+    def price(batches: tuple[int, ...] | None) -> tuple[Cost, ...]:
         stating = costs if batches is None else replace(costs, batch=batches)  # type: ignore[call-arg]
-        found = [replace(e, wall=wall) for e in prices(stating, choice.max_gamma, profile)]
+        found = [e.with_setting(wall=wall) for e in prices(stating, choice.max_gamma, profile)]
         if choice.draft is None and not runs:
             return tuple(found)
         return tuple(sized(each, choice, runs, served=served) for each in found)
 
-    def finer(rows: Sequence[Plan]) -> tuple[Pricing, ...]:
+    def finer(rows: Sequence[Plan]) -> tuple[Cost, ...]:
         between = middles(rows, many)
         return price(between) if between else ()
 
@@ -92,8 +93,9 @@ def requested(
     cells = len(many) * len(getattr(costs, "context", None) or (0,))
     dense = len(many) <= DENSE or cells > MOST_ROWS
     priced = price(None if dense else coarse(many))
-    if exporting is not None and runs and not many and priced[0].batch < priced[-1].batch:
-        dense, many = False, tuple(range(priced[0].batch, priced[-1].batch + 1))
+    first, last = priced[0].setting.batch, priced[-1].setting.batch
+    if exporting is not None and runs and not many and first < last:
+        dense, many = False, tuple(range(first, last + 1))
         priced = price(coarse(many))
     acceptances, origin = made(priced) if early is None else early
     if exporting is not None and stopping.p_min is None:
@@ -112,7 +114,7 @@ def requested(
     copies = COPIES.get(choice.draft_kind or "")
     return request, replace(
         origin,
-        c_hat_is_c=choice.c_hat is None and priced[0].c_hat is None,
+        c_hat_is_c=choice.c_hat is None and priced[0].setting.c_hat is None,
         quiet=None if profile is None else profile.clock.quiet,
         notes=origin.notes if dense else (*origin.notes, COARSE),
         only=choice.gamma,
@@ -143,10 +145,10 @@ def profiled(*given: object) -> Profiled:
     return Profiled(next(paths, None))
 
 
-def _require_one_schedule(acceptances: int, priced: Sequence[Pricing]) -> None:
+def _require_one_schedule(acceptances: int, priced: Sequence[Cost]) -> None:
     """Raises click.UsageError unless there is one plan, or plans that differ only in their load."""
-    gpus = {None if price.load is None else price.load.gpu for price in priced}
-    loads = all(price.load is not None for price in priced)
+    gpus = {None if cost.setting.load is None else cost.setting.load.gpu for cost in priced}
+    loads = all(cost.setting.load is not None for cost in priced)
     if acceptances * len(priced) > 1 and not (acceptances == len(gpus) == 1 and loads):
         what = "--gpu" if len(gpus) > 1 else "alpha and c"
         raise click.UsageError(f"--export needs a single {what}")
@@ -178,7 +180,7 @@ def stopped(
         raise click.UsageError(
             "--p-min needs drafts that are judged token by token, without lenience"
         )
-    if len(request.prices) > 1:
+    if len(request.costs) > 1:
         raise click.UsageError("--p-min needs a single cost")
     stated = options.p_min or ""
     found = matched(file.path, file.profile, stated)

@@ -176,7 +176,7 @@ def plan(
         require_ranges(choice, Answer(server=server))
         rows, origin = planned(*requested(accepted, costs, choice, server=server))
     if len(rows) > 1:
-        batches = sorted({row.price.batch for row in rows})
+        batches = sorted({row.cost.setting.batch for row in rows})
         raise ValueError(f"Runs must be given the batch to plan for, one of {batches}, got none")
     return PlanResult(rows[0], origin, server)
 

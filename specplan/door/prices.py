@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 import click
 
 from engines.kind import engine_kinds
-from simulator.cost.pricing import Wall
 from simulator.cost.roofline.shapes import named_share
+from simulator.cost.setting import Wall
 from specplan.options.plan_options import DRAFT_KINDS, DraftNamed, Graphs
 from specplan.options.runs import Runs
 from specplan.reports.output import warn
 
 if TYPE_CHECKING:
     from engines.kind import EngineKind
+    from simulator.cost.cost import Cost
     from simulator.cost.fitted.runs import Run
-    from simulator.cost.pricing import Pricing
     from specplan.options.kinds import CostKind
 
 
-def law_of(draft_kind: str | None, priced: Sequence[Pricing] = ()) -> str | None:
+def law_of(draft_kind: str | None, priced: Sequence[Cost] = ()) -> str | None:
     """Returns the kind of draft that selects the prior of acceptance rates; None: not known.
 
     draft_kind: the kind as a user states it; None: taken from `priced`.
@@ -33,28 +33,28 @@ def law_of(draft_kind: str | None, priced: Sequence[Pricing] = ()) -> str | None
     if draft_kind is not None:
         named = DRAFT_KINDS[draft_kind]
         return "n-gram" if named in ("suffix", "n-gram") else prior_of(named)
-    load = priced[0].load if priced else None
+    load = priced[0].setting.load if priced else None
     return prior_of(load.draft_kind) if load is not None and load.modelled else None
 
 
 def sized(
-    price: Pricing,
+    cost: Cost,
     named: DraftNamed,
     runs: Sequence[Run],
     *,
     served: str | None,
     share: float | None = None,
-) -> Pricing:
-    """Returns the pricing with `draft_share`, draft's size / target's size, if it is known.
+) -> Cost:
+    """Returns the cost with `draft_share`, draft's size / target's size, if it is known.
 
     named: names of draft and target, which may state their sizes.
     runs: measurements, which may state the share or the target's name.
     served, share: target's name and draft's share as a server or profile states them, if it does.
     """
     target = named.target or next((run.model for run in runs if run.model is not None), served)
-    known = [price.draft_share, named_share(target, named.draft), share]
+    known = [cost.setting.draft_share, named_share(target, named.draft), share]
     known += [run.draft_share for run in runs]
-    return replace(price, draft_share=next((each for each in known if each is not None), None))
+    return cost.with_setting(draft_share=next((each for each in known if each is not None), None))
 
 
 def walled(

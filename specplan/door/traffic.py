@@ -18,7 +18,7 @@ from specplan.options.plan_options import Arrivals, Batching, Simulation, latenc
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
-    from simulator.cost.pricing import Load
+    from simulator.cost.setting import Load
     from simulator.traffic.demand import Demand, Requests
     from specplan.options.inputs.times import OfRuns
     from specplan.options.kinds import AcceptanceKind, CostKind
@@ -74,7 +74,7 @@ def requested(
         from estimator.profiles.adaptive import ranked_steps
         from simulator.choice.plan import plan
 
-        walls = [replace(price, wall=wall) for price in priced]
+        walls = [cost.with_setting(wall=wall) for cost in priced]
         texts = ranked(file, origin)
         rows = [plan(acceptance, each, max_gamma=batching.max_gamma) for each in walls]
         pair = replace(pair, ranked=ranked_steps(rows, texts))
@@ -91,7 +91,7 @@ def requested(
         0 if simulation.seed is None else simulation.seed,
         burst,
     )
-    return request, (*origin.notes, *([_GRAPHS] if unknown else [])), priced[0].load
+    return request, (*origin.notes, *([_GRAPHS] if unknown else [])), priced[0].setting.load
 
 
 def _demand(load: Arrivals, trace: Requests | None) -> Demand:

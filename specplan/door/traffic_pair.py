@@ -17,7 +17,8 @@ from specplan.reports.output import warn
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
     from simulator.acceptance.acceptance import Acceptance
-    from simulator.cost.pricing import Pricing, Wall
+    from simulator.cost.cost import Cost
+    from simulator.cost.setting import Wall
     from simulator.traffic.demand import Demand
     from simulator.traffic.pair import Pair
     from simulator.traffic.server import Prompts
@@ -30,7 +31,7 @@ _WIDEST = 0.9
 
 def priced_loads(
     stated: CostKind, known: Profile | None, demand: Demand, batching: Batching
-) -> tuple[Pricing, ...]:
+) -> tuple[Cost, ...]:
     """Returns the costs of steps at each batch size, ascending, at the requests' mean context."""
     if isinstance(stated, OfProfile) and known is not None and known.load:
         batches = tuple(sorted({each.batch for each in known.load}))
@@ -44,9 +45,9 @@ def priced_loads(
             batch=(*within, batching.slots) if stated.batch is None else stated.batch,
             context=(round(demand.context),) if stated.context is None else stated.context,
         )
-    found = sorted(prices(stated, batching.max_gamma, known), key=lambda price: price.batch)
-    contexts = {None if price.load is None else price.load.context for price in found}
-    if len(contexts) > 1 or len({price.batch for price in found}) < len(found):
+    found = sorted(prices(stated, batching.max_gamma, known), key=lambda cost: cost.setting.batch)
+    contexts = {None if cost.setting.load is None else cost.setting.load.context for cost in found}
+    if len(contexts) > 1 or len({cost.setting.batch for cost in found}) < len(found):
         raise click.UsageError("traffic needs a single cost and context")
     return tuple(found)
 
@@ -69,7 +70,7 @@ def spread_of(known: Profile) -> float:
 
 
 def pair_of(
-    priced: Sequence[Pricing],
+    priced: Sequence[Cost],
     accepting: Acceptance,
     demand: Demand,
     batching: Batching,
@@ -83,9 +84,9 @@ def pair_of(
     from simulator.traffic.pair import Pair
     from simulator.traffic.server import Server, by_batch
 
-    if not all(price.cost.in_seconds for price in priced):
+    if not all(cost.in_seconds for cost in priced):
         raise click.UsageError("--c has no times: give --target-ms and --draft-ms, or others")
-    most = [price.max_gamma for price in priced if price.max_gamma is not None]
+    most = [cost.setting.longest for cost in priced if cost.setting.longest is not None]
     if batching.gamma is not None:
         longest = integer("gamma", batching.gamma, at_least=1)
         if longest > min(most, default=longest):
@@ -95,10 +96,10 @@ def pair_of(
     gammas = np.arange(1, longest + 1)
     lengths = accepting.tokens_per_call(gammas)
     times = [
-        [price.cost.baseline_seconds, *accepting.seconds_per_token(gammas, price.cost) * lengths]
-        for price in priced
+        [cost.baseline_seconds, *accepting.seconds_per_token(gammas, cost) * lengths]
+        for cost in priced
     ]
-    batches = [price.batch for price in priced]
+    batches = [cost.setting.batch for cost in priced]
     if len(batches) == 1 and batching.slots > 1:
         warn(
             f"only batch {batches[0]} was measured; larger batches are assumed equally fast, which "
@@ -114,7 +115,7 @@ def pair_of(
         _cache_tokens(priced) if batching.cache_tokens is None else batching.cache_tokens,
     )
     observed = gammas[: accepting.most_gamma].tolist()
-    timed = [gamma for gamma in observed if gamma in priced[0].timed] or observed
+    timed = [gamma for gamma in observed if gamma in priced[0].setting.timed] or observed
     only = timed if batching.gamma is None else [batching.gamma]
     captured = [gamma for gamma in only if wall is None or wall.most_batch(gamma) > 0]
     if wall is not None and not captured:
@@ -122,35 +123,35 @@ def pair_of(
             f"gamma must be at most {wall.most - 1}: captured graphs have {wall.most} {wall.unit} "
             f"a step ({wall.flag}), got {only[0]}"
         )
-    measured = {price.batch: price.own_gains for price in priced}
-    known = all(price.posterior is None or price.posterior.calibrated for price in priced)
+    measured = {cost.setting.batch: cost.own_gains for cost in priced}
+    known = all(cost.posterior is None or cost.posterior.calibrated for cost in priced)
     return Pair(server, server.without(alone), demand, tuple(captured), measured, known, wall)
 
 
-def _prompts(price: Pricing, demand: Demand, batching: Batching) -> tuple[Prompts, Prompts]:
+def _prompts(cost: Cost, demand: Demand, batching: Batching) -> tuple[Prompts, Prompts]:
     """Returns the times that a server takes to read prompts, with a draft and without one."""
     from simulator.traffic.server import Prompts
 
     chunk = batching.chunk_tokens or None
-    step, tokens = price.cost.baseline_seconds, max(round(demand.prompt_tokens), 1)
+    step, tokens = cost.baseline_seconds, max(round(demand.prompt_tokens), 1)
     if batching.prompt_ms is not None:
         seconds = batching.prompt_ms / 1e3
         points = {1: min(step, seconds), tokens: seconds}
         return Prompts(points, chunk), Prompts(points, chunk)
-    if price.prompt_seconds is None:
-        raise click.UsageError("give --prompt-ms: these costs have no time of a prompt")
     places = sorted({1, *(max(1, tokens * part // 4) for part in (1, 2, 4, 8, 16))})
-    found = [price.prompt_seconds(n) for n in places]
+    found = [reading for n in places if (reading := cost.prompt_seconds(n)) is not None]
+    if not found:
+        raise click.UsageError("give --prompt-ms: these costs have no time of a prompt")
     alone, both = (dict(zip(places, each, strict=True)) for each in zip(*found, strict=True))
     return Prompts(both, chunk), Prompts(alone, chunk)
 
 
-def _cache_tokens(priced: Sequence[Pricing]) -> float | None:
+def _cache_tokens(priced: Sequence[Cost]) -> float | None:
     """Returns how many cached tokens fit into GPU memory next to the weights; None: not known."""
-    first, last = priced[0].load, priced[-1].load
+    first, last = priced[0].setting.load, priced[-1].setting.load
     if first is None or last is None or first is last or first.memory_gb is None:
         return None
     least, most = first.needed_gb or 0.0, last.needed_gb or 0.0
-    of_one = (most - least) / (priced[-1].batch - priced[0].batch)
-    free = first.memory_gb - (least - priced[0].batch * of_one)
+    of_one = (most - least) / (priced[-1].setting.batch - priced[0].setting.batch)
+    free = first.memory_gb - (least - priced[0].setting.batch * of_one)
     return max(0.0, free / of_one * first.context)

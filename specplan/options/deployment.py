@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from simulator.cost.pricing import DEFAULT_CONTEXT
+from simulator.cost.setting import DEFAULT_CONTEXT
 from specplan.options.command import option, rare
 from specplan.options.values import EngineName, duration, integer_ranges, listing
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import click
 
-from simulator.cost.pricing import Pricing
 from specplan.options.command import fill, is_stated, option, option_name
 from specplan.options.values import numbers, shares
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from engines.kind import EngineKind
     from estimator.profiles.profile import Profile
     from simulator.acceptance.acceptance import Acceptance
+    from simulator.cost.cost import Cost
     from specplan.reports.plan import Origin
 
 Made: TypeAlias = "tuple[tuple[Acceptance, ...], Origin]"
@@ -74,8 +74,8 @@ class CostKind(Kind, ABC):
     """A way to state the cost of blocks. `Ratios`, for example, reads --c and makes a `Ratio`."""
 
     @abstractmethod
-    def price(self, max_gamma: int) -> tuple[Pricing, ...]:
-        """Returns the pricings of blocks up to max_gamma, one for each load or ratio."""
+    def price(self, max_gamma: int) -> tuple[Cost, ...]:
+        """Returns the costs of blocks up to max_gamma, one for each load or ratio."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,10 @@ class Ratios(CostKind, order=1, needs=("c",)):
 
     c: tuple[float, ...] = option(callback=numbers, metavar="C")
 
-    def price(self, max_gamma: int) -> tuple[Pricing, ...]:
+    def price(self, max_gamma: int) -> tuple[Cost, ...]:
         from simulator.cost.cost import Ratio
 
-        return tuple(Pricing(Ratio(c)) for c in self.c)
+        return tuple(Ratio(c) for c in self.c)
 
 
 def acceptance_kinds() -> list[type[AcceptanceKind]]:
@@ -127,15 +127,15 @@ def _known(of: type[AnyKind]) -> list[type[AnyKind]]:
 
 def prices(
     stated: CostKind, max_gamma: int = 0, profile: Profile | None = None
-) -> tuple[Pricing, ...]:
-    """Returns the pricings of a stated cost; without a c_hat of its own, with the profile's."""
+) -> tuple[Cost, ...]:
+    """Returns the costs of a stated cost; without a c_hat of its own, with the profile's."""
     if getattr(stated, "runs", None):
         from simulator.cost.fitted.runs import require_consistent
 
         require_consistent(stated.runs)  # type: ignore[attr-defined]
     known = None if profile is None else profile.c_hat
     found = stated.price(max_gamma)
-    return tuple(replace(e, c_hat=known) if e.c_hat is None else e for e in found)
+    return tuple(e.with_setting(c_hat=known) if e.setting.c_hat is None else e for e in found)
 
 
 def chosen(

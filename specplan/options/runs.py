@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulator.cost.pricing import DEFAULT_CONTEXT
+from simulator.cost.setting import DEFAULT_CONTEXT
 from specplan.options.command import option
 from specplan.options.values import callback, parse_counted_share, parse_numbers
 from specplan.reports.output import warn

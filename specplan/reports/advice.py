@@ -12,7 +12,8 @@ from simulator.choice.curve import (
     speed_up,
 )
 from simulator.choice.plan import Plan
-from simulator.cost.pricing import DEFAULT_CONTEXT
+from simulator.cost.setting import DEFAULT_CONTEXT
+from simulator.cost.sizes import assumed_c
 
 NOT_CALIBRATED = "For draft models that were never run this probability is not calibrated."
 # The advice also states the odds of a gain if the acceptance rate is lower by this amount.
@@ -23,9 +24,9 @@ _SAME = 0.05
 
 def advice_lines(plan: Plan) -> list[str]:
     """Returns the advice: draft length, probability of a gain, break-even, and the next run."""
-    price, named, lines = plan.price, plan.advice.named, []
-    if price.assumed_c is not None:
-        c, (low, high) = price.cost.c, price.assumed_c
+    cost, named, lines = plan.cost, plan.advice.named, []
+    if (ends := assumed_c(cost)) is not None:
+        c, (low, high) = cost.c, ends
         lines.append(
             f"c {c:.2g} is assumed ({low:.2g} to {high:.2g}): no run with drafts was timed."
         )
@@ -37,16 +38,16 @@ def advice_lines(plan: Plan) -> list[str]:
         f"{1e3 * run.seconds_per_token:.2f} ms a token. This plan drafts all K tokens, and more of "
         f"them are rejected. If a p-min ended them, run K = {named or plan.gamma} "
         "without p-min before you change K."
-        for run in price.own_runs
+        for run in cost.own_runs
         if run.drafted is not None
     ]
     lines += [*_next(plan), *_speed(plan)]
-    return [*lines, *_iid(plan), _break_even(plan)] if price.posterior is None else lines
+    return [*lines, *_iid(plan), _break_even(plan)] if cost.posterior is None else lines
 
 
 def break_evens(plan: Plan) -> tuple[float | None, float | None]:
     """Returns the acceptance rate, and the c, at which the speed-up is 1; None: no such value."""
-    cap, cost = len(plan.curve.gamma), plan.price.cost
+    cap, cost = len(plan.curve.gamma), plan.cost
     alpha = break_even_alpha(cost, max_gamma=cap)
     c = break_even_c(plan.acceptance, cost, max_gamma=cap) if cost.by_steps else math.nan
     return None if math.isnan(alpha) else alpha, None if math.isnan(c) else c
@@ -65,10 +66,10 @@ def odds_text(plan: Plan) -> str:
         return f"A loss is likelier ({100 - percentage(probability)} %)."
     opening, lower = f"A gain is {words}", plan.alpha - _SHORT
     # An acceptance that was never observed is stated by the user.
-    if plan.acceptance.observed_gamma is not None or plan.price.posterior is None or lower < 0:
+    if plan.acceptance.observed_gamma is not None or plan.cost.posterior is None or lower < 0:
         return f"{opening} ({percent})."
     at = plan.curve.gamma[[plan.advice.named - 1]]
-    worse = curve_of(Iid(lower), plan.price, at, c_hat=plan.c_hat).gains.exceeds(1.0)[0]
+    worse = curve_of(Iid(lower), plan.cost, at, c_hat=plan.c_hat).gains.exceeds(1.0)[0]
     return (
         f"{opening}: {percent} if acceptance is {plan.alpha:.2g}; {percentage(worse)} % at "
         f"{lower:.2g}."
@@ -92,7 +93,7 @@ def decision_lines(plan: Plan) -> list[str]:
         lines = [f"Draft {tokens} per block (K = {named}): {gain}{near}.", *doubt]
         if not advice.measured:
             return [*lines, *_tolerance(plan)]
-        estimated = plan.price.load is not None and plan.price.load.estimated
+        estimated = plan.setting.load is not None and plan.setting.load.estimated
         where = " at other batches" if estimated else ""
         kept = f"no other K is likely to be {100 * BEATEN:.0f} % faster."
         return [*lines, f"Runs of K = {named}{where} gained; {kept}"]
@@ -124,8 +125,8 @@ def _tolerance(plan: Plan) -> list[str]:
 
 def _limits(plan: Plan) -> list[str]:
     """Returns reasons against a longer draft: few observations, or captured graphs."""
-    timed, best, named = plan.price.timed, plan.optimal_gamma, plan.advice.named
-    batch, wall, lines = plan.price.batch, plan.price.wall, []
+    timed, best, named = plan.setting.timed, plan.optimal_gamma, plan.advice.named
+    batch, wall, lines = plan.setting.batch, plan.setting.wall, []
     if timed and best not in timed and named not in plan.within(plan.near):
         factor = plan.point(best).improvement_factor
         lines.append(
@@ -177,7 +178,7 @@ def _next(plan: Plan) -> list[str]:
 
 def _added(plan: Plan, gamma: int) -> str:
     """Returns the option `--run …` for a run at gamma; users replace its MS and L by numbers."""
-    most, point = plan.acceptance.observed_gamma, plan.price.point
+    most, point = plan.acceptance.observed_gamma, plan.cost.point
     load = ",length=L" if most is not None and gamma > most else ""
     if point is not None and point.batch > 1:
         load += f",batch={point.batch}"
@@ -194,11 +195,11 @@ def _speed(plan: Plan) -> list[str]:
     if named > 0:
         speed = f"{baseline * plan.point(named).improvement_factor:.1f} at K = {named}"
         lines.append(f"Tokens per second: {speed}, {baseline:.1f} without speculation.")
-    if plan.price.posterior is not None:
-        low, middle, high = (1e3 * each[0] for each in baseline_seconds(plan.price).interval())
+    if plan.cost.posterior is not None:
+        low, middle, high = (1e3 * each[0] for each in baseline_seconds(plan.cost).interval())
         lines.append(
             f"Without speculation a token takes {middle:.2f} ms ({low:.2f} to {high:.2f}). Runs: "
-            f"{len(plan.price.posterior.runs)}."
+            f"{len(plan.cost.posterior.runs)}."
         )
     return lines
 
@@ -208,7 +209,7 @@ def _iid(plan: Plan) -> list[str]:
     found, gamma = iid_error(plan.acceptance, max_gamma=len(plan.curve.gamma)), plan.advice.named
     if found is None or gamma == 0:
         return []
-    (error, at), even = found, float(speed_up(Iid(plan.alpha), plan.price.cost, gamma))
+    (error, at), even = found, float(speed_up(Iid(plan.alpha), plan.cost, gamma))
     would = f"If all positions were accepted equally, K = {gamma} would give {even:.2f}"
     if abs(error) > _SAME:
         return [

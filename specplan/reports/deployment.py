@@ -8,7 +8,7 @@ from typing import Any
 from simulator.choice.advice import certainty, percentage
 from simulator.choice.plan import Plan
 from simulator.choice.schedule import Range, last_paying_batch, schedules
-from simulator.cost.pricing import Load, Pricing, Wall
+from simulator.cost.setting import Load, Setting, Wall
 
 _MOSTLY = 0.5
 
@@ -16,11 +16,11 @@ _MOSTLY = 0.5
 def load_notes(row: Plan, load: Load) -> list[str]:
     """Returns notes on one plan's load (batch size, context): its costs' source, and its memory."""
     draft = "" if load.draft_kind == "model" else f" The draft was taken for {load.draft_kind}."
-    notes = [f"Costs {load.origin}, batch {row.price.batch}, context {load.context}.{draft}"]
+    notes = [f"Costs {load.origin}, batch {row.setting.batch}, context {load.context}.{draft}"]
     if not load.fits:
-        notes.append(does_not_fit(row.price))
-    elif load.modelled and row.price.posterior is None:
-        speeds = row.price.published_speeds(row.tokens_per_second)
+        notes.append(does_not_fit(row.setting))
+    elif load.modelled and row.cost.posterior is None:
+        speeds = published_speeds(row.setting, row.tokens_per_second)
         notes.append(
             "Few speeds of several sequences are published to judge this by."
             if speeds is None
@@ -48,7 +48,7 @@ def rows_notes(rows: Sequence[Plan]) -> list[str]:
     """Returns notes on costs for a table of plans, taken from the first plan for each GPU."""
     notes: list[str] = []
     several = len(gpus_of(rows)) > 1
-    loads = ((row.price.load, row.price.posterior) for row in reversed(rows))
+    loads = ((row.setting.load, row.cost.posterior) for row in reversed(rows))
     for load, posterior in {load.gpu: (load, of) for load, of in loads if load}.values():
         draft = "" if load.draft_kind == "model" else f", drafted by {load.draft_kind}"
         doubt = "; a server's time outside the models is left out"
@@ -70,6 +70,16 @@ def _overhead_notes(load: Load) -> list[str]:
     ]
 
 
+def published_speeds(
+    setting: Setting, tokens_per_second: float | None
+) -> tuple[float, float] | None:
+    """Returns the predicted tokens/s times `Load.speeds`; None if batch is above 1."""
+    speeds = None if setting.load is None else setting.load.speeds
+    if speeds is None or tokens_per_second is None or setting.batch > 1:
+        return None
+    return speeds[0] * tokens_per_second, speeds[1] * tokens_per_second
+
+
 def graphs_line(wall: Wall) -> str:
     """Returns the legend of "!" (a step beyond captured graphs), with the flag of that limit."""
     return (
@@ -78,23 +88,23 @@ def graphs_line(wall: Wall) -> str:
     )
 
 
-def does_not_fit(price: Pricing) -> str:
+def does_not_fit(setting: Setting) -> str:
     """Returns a sentence that a batch does not fit, with the memory that each GPU would need."""
-    assert price.load is not None
+    assert setting.load is not None
     return (
-        f"Does NOT fit: batch {price.batch} at context {price.load.context} needs "
-        f"{price.load.needed_gb or 0:.0f} GB of weights and caches on each GPU."
+        f"Does NOT fit: batch {setting.batch} at context {setting.load.context} needs "
+        f"{setting.load.needed_gb or 0:.0f} GB of weights and caches on each GPU."
     )
 
 
 def of_loads(rows: Sequence[Plan]) -> bool:
     """Returns whether plans have loads, one acceptance and one GPU, as a schedule requires."""
     same = len({row.alpha for row in rows}) == 1 and len(gpus_of(rows)) < 2
-    return rows[0].price.load is not None and same
+    return rows[0].setting.load is not None and same
 
 
 def gpus_of(rows: Sequence[Plan]) -> list[str]:
-    loads = [row.price.load for row in rows]
+    loads = [row.setting.load for row in rows]
     return list(dict.fromkeys(load.gpu for load in loads if load is not None and load.gpu))
 
 
@@ -122,18 +132,18 @@ def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[s
 
 def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
     """Returns, for each context, the γ by range of batch sizes and the largest batch that gains."""
-    lines, wall = [], rows[0].price.wall
+    lines, wall = [], rows[0].setting.wall
     for context, ranges in schedules(rows, only).items():
         words = [("at" if r.first_batch == r.last_batch else "up to", r) for r in ranges]
         parts = ", ".join(f"K = {r.gamma} {to} batch {r.last_batch}" for to, r in words)
         lines.append(f"Schedule at context {context}: {parts}.")
-        loads = ((row, row.price.load) for row in rows)
-        some = {row.price.batch: row for row, load in loads if load and load.context == context}
+        loads = ((row, row.setting.load) for row in rows)
+        some = {row.setting.batch: row for row, load in loads if load and load.context == context}
         rises = any(later.gamma > each.gamma > 0 for each, later in pairwise(ranges))
         if rises and not any(row.advice.measured for row in some.values()):
             lines.append("K rises with the batch where a further token adds less to a step.")
         last = last_paying_batch(ranges)
-        undecided = [str(row.price.batch) for row in rows if row.advice.undecided]
+        undecided = [str(row.setting.batch) for row in rows if row.advice.undecided]
         if undecided:
             where = "" if len(undecided) == len(rows) else f" at batch {', '.join(undecided)}"
             lines.append(f"Undecided{where}: measure K = 0 and the K of the row there first.")
@@ -142,7 +152,7 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
         elif last < ranges[-1].last_batch:
             stops = f"Speculation stops paying beyond batch {last}."
             beyond = some[min(batch for batch in some if batch > last)]
-            if wall is not None and wall.crossed(beyond.price.batch, only or 1):
+            if wall is not None and wall.crossed(beyond.setting.batch, only or 1):
                 longer = f"{'even ' * (only is None)}K = {only or 1}"
                 stops = (
                     f"Beyond batch {wall.most_batch(only or 1)} {longer} exceeds the captured "
@@ -152,7 +162,7 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
             doubtful = only is None and stops.startswith("Speculation")
             lines.append(_surely(beyond, "a loss is likelier", stops) if doubtful else stops)
         else:
-            fits = " that fits" if getattr(some[last].price.load, "needed_gb", None) else ""
+            fits = " that fits" if getattr(some[last].setting.load, "needed_gb", None) else ""
             where = f"at batch {last}, the largest planned{fits}."
             lines.append(_surely(some[last], "almost certain", f"Speculation still pays {where}"))
         if len(ranges) > 1:
@@ -167,7 +177,7 @@ def _surely(row: Plan, words: str, sentence: str) -> str:
     if found == words:
         return sentence
     gain = "a gain is unlikely" if found == "a loss is likelier" else f"a gain is {found}"
-    return f"At batch {row.price.batch} {gain} ({percentage(chance or 0)} %)."
+    return f"At batch {row.setting.batch} {gain} ({percentage(chance or 0)} %)."
 
 
 def _nowhere(rows: Sequence[Plan]) -> str:

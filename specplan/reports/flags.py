@@ -30,7 +30,7 @@ def flags_of_plans(rows: Sequence[Plan], origin: Origin, *, server: str, p_min: 
     """
     by_context: dict[int | None, list[Plan]] = {}
     for row in rows:
-        load = row.price.load
+        load = row.setting.load
         by_context.setdefault(None if load is None else load.context, []).append(row)
     if len(by_context) == 1:
         return _of_context(rows, origin, server, p_min)
@@ -42,7 +42,7 @@ def flags_of_plans(rows: Sequence[Plan], origin: Origin, *, server: str, p_min: 
 
 def _of_context(rows: Sequence[Plan], origin: Origin, server: str, p_min: float) -> str:
     """Returns the flags for one context length: one γ, or one γ for each range of batch sizes."""
-    load = rows[0].price.load
+    load = rows[0].setting.load
     kind = origin.draft_kind or ("model" if load is None else load.draft_kind)
     draft = Drafted(origin.draft or "DRAFT", kind)
     ranges = _ranges(rows, origin.only) if len(rows) > 1 else ()
@@ -55,7 +55,7 @@ def _of_context(rows: Sequence[Plan], origin: Origin, server: str, p_min: float)
     if len({each.gamma for each in ranges}) > 1:
         return marked(export_schedule(server, ranges, draft=draft), rows)
     if load is not None and not load.fits:
-        raise ValueError(f"--export: {does_not_fit(row.price)}")
+        raise ValueError(f"--export: {does_not_fit(row.setting)}")
     flags = export(
         server,
         gamma=gamma,
@@ -67,7 +67,7 @@ def _of_context(rows: Sequence[Plan], origin: Origin, server: str, p_min: float)
     )
     if row.extrapolated_at(gamma):
         warn(f"gamma {gamma} is beyond what was observed: its speed-up is extrapolated")
-    early = p_min == 0 and any(run.drafted is not None for run in row.price.own_runs)
+    early = p_min == 0 and any(run.drafted is not None for run in row.cost.own_runs)
     kept = f"{KEPT}\n" * (early and bool(exports_of(server).stopping))
     return flags if gamma == 0 else kept + marked(flags, rows)
 
@@ -77,12 +77,12 @@ def _ranges(rows: Sequence[Plan], only: int | None) -> tuple[Range, ...]:
     if not found:
         raise ValueError("none of these batch sizes fits into the memory of the GPUs")
     (ranges,) = found.values()
-    unfit = [row.price.batch for row in rows if row.price.load and not row.price.load.fits]
+    unfit = [row.setting.batch for row in rows if not row.setting.fits]
     if unfit:
         warn(f"batches of {min(unfit)} and more do not fit: the schedule ends before")
     if any(rows[0].extrapolated_at(each.gamma) for each in ranges):
         warn("some of these gammas are beyond what was observed: their speed-ups are extrapolated")
-    loads = {row.price.batch: row.price.load for row in rows if row.price.load}
+    loads = {row.setting.batch: row.setting.load for row in rows if row.setting.load}
     notes = [note for each in loads.values() if not each.modelled for note in each.notes]
     for note in dict.fromkeys(notes):
         warn(note)
@@ -168,7 +168,7 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
     if any(row.advice.undecided for row in doubtful):
         advice = "Undecided: measure this number and 0 first, then take the # away."
         return "\n".join(f"# {line}" for line in [advice, *flags.split("\n")])
-    wall, batches = rows[0].price.wall, [row.price.batch for row in rows]
+    wall, batches = rows[0].setting.wall, [row.setting.batch for row in rows]
     if len(rows) == 1:
         named, batch = rows[0].advice.named, batches[0]
         lines = [f"# K = {named}: {odds_text(rows[0])}"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.choice.curve import token_seconds
 from simulator.choice.plan import Plan
+from simulator.cost.sizes import expected_c, questions_c
 from simulator.numerics.intervals import percent
 from specplan.reports.advice import advice_lines
 from specplan.reports.deployment import does_not_fit, graphs_line, load_notes
@@ -70,7 +71,7 @@ class Origin:
 
 def plan_text(plan: Plan, origin: Origin) -> str:
     """Returns assumptions, curve and advice as text, with the numbers of `plan_json`."""
-    curve, price, load = plan.curve, plan.price, plan.price.load
+    curve, setting, load = plan.curve, plan.setting, plan.setting.load
     baseline = plan.baseline_tokens_per_second
     last = max(_ROWS_LEAST, plan.gamma, plan.optimal_gamma + _ROWS_PAST, plan.advice.named)
     points = require_possible(plan, {"curve": points_of(plan)})["curve"][:last]
@@ -85,7 +86,7 @@ def plan_text(plan: Plan, origin: Origin) -> str:
     if baseline is not None:
         for point in points:
             point["speed"] = baseline * point["improvement_factor"]
-            point["ms"] = 1e3 * price.batch / point["speed"]
+            point["ms"] = 1e3 * setting.batch / point["speed"]
         columns += [(MS, "{ms:.2f}"), (TOKENS, "{speed:.1f}")]
     if not curve.in_doubt:
         columns.append(("operations", "{operations_factor:.2f}"))
@@ -101,10 +102,10 @@ def plan_text(plan: Plan, origin: Origin) -> str:
             note=lambda point: _note(plan, point),
         ),
         *([BEYOND] if curve.extrapolated[:last].any() else []),
-        *([graphs_line(price.wall)] if price.wall and curve.beyond_graphs[:last].any() else []),
+        *([graphs_line(setting.wall)] if setting.wall and curve.beyond_graphs[:last].any() else []),
         *([f"(--json has all up to {len(curve.gamma)})"] if last < len(curve.gamma) else []),
         "",
-        *(advice_lines(plan) if load is None or load.fits else [does_not_fit(price)]),
+        *(advice_lines(plan) if load is None or load.fits else [does_not_fit(setting)]),
     ]
     if origin.other is not None and origin.draft_sampling is not None:
         from specplan.reports.profile import drawn_by, other_line, other_way
@@ -119,7 +120,7 @@ def plan_text(plan: Plan, origin: Origin) -> str:
 
 
 def _assumptions(plan: Plan, origin: Origin) -> str:
-    cost, kind = plan.price.cost, plan.acceptance.kind
+    cost, kind = plan.cost, plan.acceptance.kind
     drafts = f", {origin.draft_sampling} drafts" if origin.draft_sampling else ""
     source = {"replay": f" (replayed{drafts})"}.get(kind, "")
     if origin.counted:
@@ -151,8 +152,8 @@ def points_of(plan: Plan) -> list[dict[str, Any]]:
         columns["gain_probability"] = curve.gains.exceeds(1.0).tolist()
         columns["improvement_factor_low"] = curve.low.tolist()
         columns["improvement_factor_high"] = curve.high.tolist()
-        if plan.price.posterior is not None:
-            law = token_seconds(plan.acceptance, plan.price, curve.gamma)
+        if plan.cost.posterior is not None:
+            law = token_seconds(plan.acceptance, plan.cost, curve.gamma)
             low, middle, high = (1e3 * each for each in law.interval())
             columns |= {
                 "ms_per_token": middle.tolist(),
@@ -165,10 +166,10 @@ def points_of(plan: Plan) -> list[dict[str, Any]]:
 
 def require_possible(plan: Plan, data: Mapping[str, Any]) -> dict[str, Any]:
     """Returns `data`, numbers of a plan; raises ArithmeticError if one is impossible."""
-    gammas, posterior = plan.curve.gamma, plan.price.posterior
+    gammas, posterior = plan.curve.gamma, plan.cost.posterior
     _, doubt = plan.acceptance.log_lengths(gammas)
     predicted = posterior is not None and not posterior.runs and not doubt.any()
-    bounded = blocks_take_a_step(plan.price.cost, len(gammas))
+    bounded = blocks_take_a_step(plan.cost, len(gammas))
     return possible(data, bounded=bounded, ends=predicted)
 
 
@@ -185,12 +186,12 @@ def warn_of_plans(rows: Sequence[Plan], origin: Origin, *, max_gamma: int) -> No
 
 def warn_of_sizes(rows: Sequence[Plan]) -> None:
     """Prints a warning if c contradicts the sizes of draft and target."""
-    price = next((row.price for row in rows if row.price.questions_c), None)
-    if price is not None and price.expected_c is not None:
-        low, high = price.expected_c
+    cost = next((row.cost for row in rows if questions_c(row.cost)), None)
+    if cost is not None and (ends := expected_c(cost)) is not None:
+        low, high = ends
+        share = 100 * (cost.setting.draft_share or 0)
         warn(
-            f"c {price.cost.c:.2g} does not fit the models' sizes: a draft with "
-            f"{100 * (price.draft_share or 0):.2g} % of the target's weights takes {low:.2g} to "
-            f"{high:.2g} of a target step. Check c, or the tokens per call and the times that it "
-            "follows from"
+            f"c {cost.c:.2g} does not fit the models' sizes: a draft with {share:.2g} % of the "
+            f"target's weights takes {low:.2g} to {high:.2g} of a target step. Check c, or the "
+            "tokens per call and the times that it follows from"
         )

@@ -8,6 +8,7 @@ from simulator.choice.advice import percentage
 from simulator.choice.curve import baseline_seconds, speed_up
 from simulator.choice.plan import Plan
 from simulator.choice.walltime import improvement_factor, lower_bound, oracle_improvement_factor
+from simulator.cost.sizes import expected_c, questions_c
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.advice import NOT_CALIBRATED, break_evens
 from specplan.reports.deployment import (
@@ -15,6 +16,7 @@ from specplan.reports.deployment import (
     gpus_of,
     graphs_line,
     of_loads,
+    published_speeds,
     rows_notes,
     schedules_json,
     schedules_text,
@@ -50,18 +52,18 @@ def plan_json(plan: Plan, origin: Origin) -> dict[str, Any]:
 
 def plan_fields(plan: Plan, origin: Origin) -> dict[str, Any]:
     """Returns the JSON object of one plan without its curve."""
-    acceptance, price, advice = plan.acceptance, plan.price, plan.advice
-    alpha, cost, sizes = acceptance.alpha, price.cost, price.expected_c
+    acceptance, cost, advice = plan.acceptance, plan.cost, plan.advice
+    alpha, setting, sizes = acceptance.alpha, plan.setting, expected_c(cost)
     gamma, tokens, factor, operations, *_ = plan.at
     error, error_gamma = iid_error(acceptance, max_gamma=len(plan.curve.gamma)) or (None, None)
     c_by_sizes = sizes and {
-        "share": price.draft_share, "low": sizes[0], "high": sizes[1],
-        "questioned": price.questions_c,
+        "share": setting.draft_share, "low": sizes[0], "high": sizes[1],
+        "questioned": questions_c(cost),
     }  # fmt: skip
     textbook = cost.theorem8 and error is None and not acceptance.is_lower_bound
     drafted = float(acceptance.drafted_per_token(gamma)) if gamma > 0 else 0.0
     break_even_alpha, break_even_c = break_evens(plan)
-    low, high = price.published_speeds(plan.tokens_per_second) or (None, None)
+    low, high = published_speeds(setting, plan.tokens_per_second) or (None, None)
     return {
         "alpha": alpha,
         "alpha_iid": alpha if origin.counted else None,
@@ -81,7 +83,7 @@ def plan_fields(plan: Plan, origin: Origin) -> dict[str, Any]:
         "memory_access_factor": 1 / tokens,
         # Each call adds one token that was not drafted.
         "accepted_fraction": (1 - 1 / tokens) / drafted if drafted else None,
-        "batch": price.batch,
+        "batch": setting.batch,
         "verification_free": cost.verification_free,
         "tokens_per_second": plan.tokens_per_second,
         "baseline_tokens_per_second": plan.baseline_tokens_per_second,
@@ -108,7 +110,7 @@ def plan_fields(plan: Plan, origin: Origin) -> dict[str, Any]:
         "test_gamma": advice.test_gamma,
         "gain_certain": advice.certain if plan.curve.in_doubt else None,
         "gain_probability": advice.gain_probability,
-        **{name: getattr(price.load, name, None) for name in _OF_LOAD},
+        **{name: getattr(setting.load, name, None) for name in _OF_LOAD},
         "tokens_per_second_low": low,
         "tokens_per_second_high": high,
         **_doubt_fields(plan),
@@ -117,7 +119,7 @@ def plan_fields(plan: Plan, origin: Origin) -> dict[str, Any]:
 
 def _doubt_fields(plan: Plan) -> dict[str, Any]:
     """Returns the JSON fields that only uncertain plans have, e.g. intervals and the next run."""
-    price, following = plan.price, plan.advice.next_run
+    cost, following = plan.cost, plan.advice.next_run
     fields: dict[str, Any] = {}
     if plan.curve.in_doubt:
         fields["improvement_factor_low"] = plan.at.low
@@ -126,13 +128,13 @@ def _doubt_fields(plan: Plan) -> dict[str, Any]:
         if following is not None and following.gamma > 0:
             reason = f"expected to bring {following.gain:.1%} over gamma {following.rival}"
         fields["next_run"] = following and {"gamma": following.gamma, "reason": reason}
-    if price.posterior is not None:
+    if cost.posterior is not None:
         fields["cost"] = {
-            "kind": "runs" if price.load is None else "roofline",
-            "evidence": len(price.posterior.runs),
-            **(cost_json(price.load) or {"model": None, "source": None}),
+            "kind": "runs" if cost.setting.load is None else "roofline",
+            "evidence": len(cost.posterior.runs),
+            **(cost_json(cost.setting.load) or {"model": None, "source": None}),
         }
-        fields["baseline_ms_per_token"] = 1e3 * float(baseline_seconds(price).quantile(0.5)[0])
+        fields["baseline_ms_per_token"] = 1e3 * float(baseline_seconds(cost).quantile(0.5)[0])
     return fields
 
 
@@ -143,10 +145,10 @@ def plans_text(rows: Sequence[Plan], origin: Origin) -> str:
     lines = [table(cells, _columns(rows), note=lambda each: each["note"])]
     if any(each["extrapolated"] for each in cells):
         lines.append(BEYOND)
-    wall = rows[0].price.wall
+    wall = rows[0].setting.wall
     if wall is not None and any(each["beyond_graphs"] for each in cells):
         lines.append(folded(graphs_line(wall)))
-    fitting = [row for row in rows if row.price.load is None or row.price.load.fits]
+    fitting = [row for row in rows if row.setting.fits]
     if not fitting:
         lines.append("Nothing fits: try more GPUs (--tp) or --dtype fp8.")
     if any(row.advised_gamma == 0 and not row.advice.undecided for row in fitting):
@@ -161,15 +163,15 @@ def plans_text(rows: Sequence[Plan], origin: Origin) -> str:
 
 def _cells(row: Plan) -> dict[str, Any]:
     """Returns a plan's values for the table; a plan that does not fit in memory has no gain."""
-    load, price, best, gamma = row.price.load, row.price, row.optimal_gamma, _shown(row)
+    load, setting, best, gamma = row.setting.load, row.setting, row.optimal_gamma, _shown(row)
     extrapolated = row.extrapolated_at(gamma)
     best_beyond = row.extrapolated_at(best) and gamma != best
-    beyond_graphs = price.wall is not None and bool(price.wall.beyond(price.batch, gamma))
+    beyond_graphs = bool(setting.beyond_graphs(gamma))
     cells: dict[str, Any] = {
         **{name: str(getattr(load, name, "-")) for name in ("gpu", "most_batch", "context")},
         "alpha": row.alpha,
-        "c": price.cost.c,
-        "batch": price.batch,
+        "c": row.cost.c,
+        "batch": setting.batch,
         "extrapolated": extrapolated or best_beyond,
         "beyond_graphs": beyond_graphs,
     }
@@ -185,7 +187,7 @@ def _cells(row: Plan) -> dict[str, Any]:
         "best": f"{best}+" if best_beyond else str(best),
         "advised": "?" if row.advice.undecided else row.advised_gamma,
         "chance": None if chance is None else percentage(chance),
-        "ms": None if speed is None else 1e3 * price.batch / speed,
+        "ms": None if speed is None else 1e3 * setting.batch / speed,
         "speed": speed,
         "baseline": baseline,
         "note": " ".join(marks),
@@ -200,7 +202,7 @@ def _shown(row: Plan) -> int:
 def _columns(rows: Sequence[Plan]) -> list[Column[dict[str, Any]]]:
     """Returns the columns: settings in which the plans differ, then γ, speed-up and times."""
     several = len(gpus_of(rows)) > 1
-    loads = [row.price.load for row in rows if row.price.load is not None]
+    loads = [row.setting.load for row in rows if row.setting.load is not None]
     in_seconds = all(row.tokens_per_second is not None for row in rows)
     in_doubt = any(row.curve.in_doubt for row in rows)
     by_load = bool(loads) and len({row.alpha for row in rows}) == 1
@@ -210,7 +212,7 @@ def _columns(rows: Sequence[Plan]) -> list[Column[dict[str, Any]]]:
         (not by_load, "alpha", "{alpha:.4g}"),
         (not by_load, "c", "{c:.4g}"),
         (len({load.context for load in loads}) > 1, "context", "{context}"),
-        (any(row.price.batch > 1 for row in rows), "batch", "{batch}"),
+        (any(row.setting.batch > 1 for row in rows), "batch", "{batch}"),
         (True, "best K", "{best}"),
         (True, "advised K", "{advised}"),
         (any(_shown(row) != row.advised_gamma for row in rows), GAMMA, "{gamma}"),

@@ -32,7 +32,7 @@ class StoppedPlans:
     def __init__(self, rows: Sequence[Plan], thresholds: Thresholds, fixed: Plan) -> None:
         """Chooses the best of `rows`, one plan per threshold; fixed: plan without threshold."""
         self._rows, self._thresholds = rows, thresholds
-        gain = thresholds.gain(rows[0].price.cost, max_gamma=len(rows[0].curve.gamma))
+        gain = thresholds.gain(rows[0].cost, max_gamma=len(rows[0].curve.gamma))
         best = thresholds.p_mins.index(gain.p_min)
         self._gain, self._best = gain, rows[best]
         self._drafted_error = thresholds.acceptances[best].drafted_error

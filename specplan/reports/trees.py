@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from engines.kind import exports_of
-from simulator.cost.pricing import Pricing
+from simulator.cost.cost import Cost
 from simulator.schemes.tree_choice import TreeChoice, TreePlan
 from simulator.schemes.trees import depths_and_ranks
-from specplan.reports.deployment import cost_json, cost_notes, graphs_line
+from specplan.reports.deployment import cost_json, cost_notes, graphs_line, published_speeds
 from specplan.reports.table import MS, TOKENS, blocks_take_a_step, bounds, folded, possible, table
 
 # Name of our own commands among the engines that draft trees.
@@ -23,25 +23,25 @@ class TreeRow(NamedTuple):
     """The trees chosen at one batch size, and the cost of their steps."""
 
     choice: TreeChoice
-    price: Pricing
+    cost: Cost
 
 
 def tree_json(rates: Sequence[float], rows: Sequence[TreeRow]) -> dict[str, Any]:
     """Returns the chosen trees as JSON, one row per batch size; rates: acceptance by rank."""
-    cost = cost_json(rows[0].price.load)
+    cost = cost_json(rows[0].cost.setting.load)
     return {"acceptance_by_rank": rates, "cost": cost, "rows": [_row_json(row) for row in rows]}
 
 
 def _row_json(row: TreeRow) -> dict[str, Any]:
-    choice, price, speed = row.choice, row.price, None
-    if price.load is not None:
-        speed = price.batch / price.cost.baseline_seconds * choice.best.speedup
+    choice, cost, speed = row.choice, row.cost, None
+    if cost.setting.load is not None:
+        speed = cost.setting.batch / cost.baseline_seconds * choice.best.speedup
 
     def plan_json(plan: TreePlan) -> dict[str, Any]:
         nodes = len(plan.parents)
         return {
             "nodes": nodes,
-            "beyond_graphs": price.wall is not None and price.wall.beyond(price.batch, nodes),
+            "beyond_graphs": bool(cost.setting.beyond_graphs(nodes)),
             "depth": plan.depth,
             "widest": plan.widest,
             "expected_tokens": plan.tokens,
@@ -49,9 +49,9 @@ def _row_json(row: TreeRow) -> dict[str, Any]:
             "parents": plan.parents,
         }
 
-    low, high = price.published_speeds(speed) or (None, None)
+    low, high = published_speeds(cost.setting, speed) or (None, None)
     data = {
-        "batch": price.batch,
+        "batch": cost.setting.batch,
         "best": plan_json(choice.best),
         "chain": plan_json(choice.chain),
         "gain_percent": 100 * (choice.best.speedup / choice.chain.speedup - 1),
@@ -60,7 +60,7 @@ def _row_json(row: TreeRow) -> dict[str, Any]:
         "tokens_per_second_high": high,
         "by_nodes": [plan_json(plan) for plan in choice.by_nodes.values()],
     }
-    return possible(data, bounded=blocks_take_a_step(price.cost, max(choice.by_nodes)))
+    return possible(data, bounded=blocks_take_a_step(cost, max(choice.by_nodes)))
 
 
 def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
@@ -76,13 +76,14 @@ def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
         if speed is not None:
             between = "" if low is None else f" {bounds(low, high, '.0f')}"
             lines.append(f"{speed:.0f} tokens/s in all{between}.")
-    wall, largest = rows[0].price.wall, max(rows[0].choice.by_nodes)
-    if wall is not None and any(wall.beyond(row.price.batch, largest) for row in rows):
-        most = {row.price.batch: wall.most_gamma(row.price.batch, largest) for row in rows}
+    wall, largest = rows[0].cost.setting.wall, max(rows[0].choice.by_nodes)
+    if wall is not None and any(wall.beyond(row.cost.setting.batch, largest) for row in rows):
+        batches = [row.cost.setting.batch for row in rows]
+        most = {batch: wall.most_gamma(batch, largest) for batch in batches}
         limits = [f"{each} at batch {batch}" for batch, each in most.items() if each < largest]
         few = f" Nodes chosen at most: {', '.join(limits)}." if limits else ""
         lines.append(f"{graphs_line(wall)}.{few}")
-    lines += cost_notes([row.price.load for row in rows])
+    lines += cost_notes([row.cost.setting.load for row in rows])
     trees = _sizes(data["rows"][0]) if len(rows) == 1 else _batches(data["rows"])
     return "\n".join([opening, "", trees, *map(folded, lines)])
 
@@ -120,8 +121,8 @@ def _batches(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _advice(row: TreeRow) -> str:
-    best, chain, wall = row.choice.best, row.choice.chain, row.price.wall
-    if wall is not None and wall.crossed(row.price.batch, 1):
+    best, chain, wall = row.choice.best, row.choice.chain, row.cost.setting.wall
+    if wall is not None and wall.crossed(row.cost.setting.batch, 1):
         return "do not speculate: even 1 token exceeds the captured graphs."
     if not row.choice.fastest.parents:
         return "do not speculate: neither a tree nor a chain pays."

@@ -6,7 +6,6 @@ from typing import Any
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.plan import plan
 from simulator.cost.cost import Cost
-from simulator.cost.pricing import Pricing
 from specplan.reports.plan import Origin
 from specplan.reports.plans import plan_json
 
@@ -15,7 +14,7 @@ def planned(
     acceptance: Acceptance, cost: Cost, *, batch: int = 1, multiple: int = 1, **options: Any
 ) -> SimpleNamespace:
     """Returns the plan's curve and its printed numbers as attributes."""
-    result = plan(acceptance, Pricing(cost, batch=batch, multiple=multiple), **options)
+    result = plan(acceptance, cost.with_setting(batch=batch, multiple=multiple), **options)
     origin = Origin(counted=False, c_hat_is_c=False)
     numbers = plan_json(result, origin) | {"curve": result.curve, "plan": result}
     return SimpleNamespace(**numbers | numbers["acceptance"])

@@ -187,7 +187,7 @@ def test_an_observed_time_joins_the_runs(tmp_path: Path) -> None:
     ours = sp.plan(seen, sp.Runs([sp.Run(gamma=0, tpot=7.1, batch=4)]), gamma=3)
     assert plain(ours.json()) == data["plan"]
     assert data["plan"]["cost"]["evidence"] == 2
-    assert sp.plan(seen).plan.price.posterior is not None
+    assert sp.plan(seen).plan.cost.posterior is not None
 
 
 def test_runs_of_several_batches_are_planned_for_one() -> None:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.cost.cost import Cost
-from simulator.cost.pricing import Wall
+from simulator.cost.setting import Wall
 from simulator.numerics.arguments import Floats
 
 Budget = Literal["walk", "previous step"]

@@ -6,41 +6,40 @@ from dataclasses import replace
 
 import numpy as np
 
-from simulator.cost.fitted.fit import infer
+from simulator.cost.cost import Cost
+from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.machine import PARAMETERS, LoadPoint
 from simulator.cost.fitted.posterior import FittedMachine, Posterior
 from simulator.cost.fitted.prior import vague_prior
 from simulator.cost.fitted.runs import Run
-from simulator.cost.pricing import Load, Pricing
+from simulator.cost.setting import Load
 
 # Standard deviation that each log parameter gains per factor e between a batch and the nearest run.
 _BETWEEN, _BEYOND = 0.1, 0.3
 _DOUBTED = [PARAMETERS.index(each) for each in ("roof", "block", "draft")]
 
 
-def costs_of_runs(runs: Sequence[Run]) -> Posterior:
+def posterior_of_runs(runs: Sequence[Run]) -> Posterior:
     """Returns cost parameters fitted to runs of one load, or the prior if there are no runs."""
     return infer(FittedMachine(), vague_prior([run.step_seconds for run in runs] or [1.0]), runs)
 
 
-def price_of_runs(runs: Sequence[Run]) -> Pricing:
-    """Returns the pricing fitted to runs, which must all have the same load."""
-    found = costs_of_runs(runs)
+def cost_of_runs(runs: Sequence[Run]) -> ParametricCost:
+    """Returns the cost fitted to runs, which must all have the same load."""
+    found = posterior_of_runs(runs)
     # Without a drafted run the doubt is so wide that speed-ups are not linear in the logarithms.
     found = replace(found, prior=replace(found.prior, drawn=True))
-    return Pricing.of_doubt(found, runs[0].load)
+    return ParametricCost(found, runs[0].load)
 
 
-def prices_of_runs(
-    runs: Sequence[Run], batches: Sequence[int] | None = None
-) -> tuple[Pricing, ...]:
-    """Returns one pricing for each batch size, fitted to runs of one context.
+def costs_by_batch(runs: Sequence[Run], batches: Sequence[int] | None = None) -> tuple[Cost, ...]:
+    """Returns one cost for each batch size, fitted to runs of one context.
 
     A batch is complete if it was run both with and without speculation. Parameters are interpolated
     in the logarithm of the batch between two complete batches, and taken from the nearest complete
-    batch elsewhere. Such prices are marked as estimated and have larger errors.
+    batch elsewhere. Such costs are marked as estimated and have larger errors.
 
-    batches: batch sizes to price; None: the complete ones, or the only batch size of all runs.
+    batches: batch sizes; None: the complete ones, or the only batch size of all runs.
     """
     by_batch = defaultdict(list)
     for run in sorted(runs, key=lambda run: run.load.batch):
@@ -50,10 +49,11 @@ def prices_of_runs(
             "--run of several contexts needs --target-config, --draft-config and --gpu"
         )
     if len(by_batch) == 1 and batches is None:
-        return (price_of_runs(runs),)
+        return (cost_of_runs(runs),)
     missing = {batch: _missing(each) for batch, each in by_batch.items()}
     lacking = tuple(each for each in missing.values() if each)
-    known = {batch: costs_of_runs(each) for batch, each in by_batch.items() if not missing[batch]}
+    complete = [batch for batch in by_batch if not missing[batch]]
+    known = {batch: posterior_of_runs(by_batch[batch]) for batch in complete}
     if not known:
         raise ValueError(f"no batch was run both with and without speculation. {' '.join(lacking)}")
     return tuple(_priced(known, batch, runs[0].load.context, lacking) for batch in batches or known)
@@ -74,7 +74,7 @@ def _missing(runs: Sequence[Run]) -> str:
 
 def _priced(
     known: Mapping[int, Posterior], batch: int, context: int, notes: tuple[str, ...]
-) -> Pricing:
+) -> Cost:
     below = [each for each in known if each <= batch]
     above = [each for each in known if each >= batch]
     first, last = (below or above)[-1 if below else 0], (above or below)[0 if above else -1]
@@ -83,7 +83,7 @@ def _priced(
     if estimated is not None:
         posterior = _estimated(posterior, known[last], np.log([first, batch, last]))
     load = Load(origin="by your runs", context=context, notes=notes, estimated=estimated)
-    return replace(Pricing.of_doubt(posterior, LoadPoint(context, batch)), load=load)
+    return ParametricCost(posterior, LoadPoint(context, batch)).with_setting(load=load)
 
 
 def _estimated(first: Posterior, last: Posterior, places: np.ndarray) -> Posterior:

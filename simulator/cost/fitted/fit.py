@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 import numpy as np
@@ -20,6 +20,7 @@ from simulator.cost.fitted.machine import COUNT, LoadPoint, Machine, Work, log_s
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import Run, pooled
+from simulator.cost.setting import Setting
 from simulator.numerics.arguments import Floats
 
 # Least standard deviation of a load's effect, at which loads have practically no effect.
@@ -128,17 +129,21 @@ def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
 class ParametricCost(Cost):
     """Cost of a server's blocks under one load, at the most probable parameters."""
 
-    posterior: Posterior
-    load: LoadPoint
+    posterior: Posterior = field()
+    point: LoadPoint = field()
+
+    @property
+    def setting(self) -> Setting:
+        return Setting(batch=self.point.batch)
 
     @property
     def observed_gamma(self) -> int | None:
-        drafted = [run.mean_drafted for run in self.posterior.runs if run.load == self.load]
+        drafted = [run.mean_drafted for run in self.posterior.runs if run.load == self.point]
         return ceil(max(drafted, default=0)) or None
 
     @property
     def baseline_seconds(self) -> float:
-        return self._seconds(self.posterior.machine.plain_work(self.load))
+        return self._seconds(self.posterior.machine.plain_work(self.point))
 
     @property
     def c(self) -> float:
@@ -148,15 +153,11 @@ class ParametricCost(Cost):
 
     def drafting_seconds(self, gamma: ArrayLike) -> Floats:
         work = self.posterior.machine.drafting_work
-        return by_gamma(gamma, lambda n: self._seconds(work(self.load, n)) if n > 0 else 0.0)
+        return by_gamma(gamma, lambda n: self._seconds(work(self.point, n)) if n > 0 else 0.0)
 
     def checking_seconds(self, gamma: ArrayLike) -> Floats:
         work = self.posterior.machine.checking_work
-        return by_gamma(gamma, lambda n: self._seconds(work(self.load, n + 1)))
-
-    def draft_pass_seconds(self, n: int) -> float:
-        """Returns the time of one pass of the draft over n tokens of every sequence."""
-        return self._seconds(self.posterior.machine.drafting_work(self.load, 1, n))
+        return by_gamma(gamma, lambda n: self._seconds(work(self.point, n + 1)))
 
     def reading_again(self, rejected: Callable[[int], Floats]) -> ParametricCost:
         known = self.posterior

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from simulator.cost.pricing import Load, Pricing
+from simulator.cost.setting import Load
 from specplan.options.command import option, rare
 from specplan.options.deployment import Loads
 from specplan.options.kinds import AcceptanceKind, CostKind, Made, Server
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.acceptance.acceptance import Acceptance
+    from simulator.cost.cost import Cost
 
 
 class ProfileFile:
@@ -70,21 +71,21 @@ class Profiled:
 class OfProfile(Profiled, CostKind, order=5, needs=("profile_path",)):
     """The costs of a profile for one sequence."""
 
-    def price(self, max_gamma: int) -> tuple[Pricing, ...]:
+    def price(self, max_gamma: int) -> tuple[Cost, ...]:
         profile = self.profile
         if profile is None or profile.cost is None:
             raise ValueError(
                 f"profile{f' {self.path}' if self.path else ''} must hold costs, got only "
                 "acceptance; give them by --c, or by --target-ms and --draft-ms"
             )
-        return (Pricing(profile.cost, timed=tuple(profile.improvement_factor)),)
+        return (profile.cost.with_setting(timed=tuple(profile.improvement_factor)),)
 
 
 @dataclass(frozen=True)
 class MeasuredLoads(Loads, Profiled, CostKind, order=6, needs=("profile_path", "batch")):
     """The costs of a profile at the batch sizes of --batch and the contexts of --context."""
 
-    def price(self, max_gamma: int) -> tuple[Pricing, ...]:
+    def price(self, max_gamma: int) -> tuple[Cost, ...]:
         profile, batches = self.profile, self.batch or ()
         assert profile is not None
         measured = {(costs.context, costs.batch): costs for costs in profile.load}
@@ -104,8 +105,7 @@ class MeasuredLoads(Loads, Profiled, CostKind, order=6, needs=("profile_path", "
                 )
         gpu = profile.setup.device or "its machine"
         return tuple(
-            Pricing(
-                profile.cost_of(measured[context, batch]),
+            profile.cost_of(measured[context, batch]).with_setting(
                 batch=batch,
                 load=Load(f"measured on {gpu}", context, gpu, profile.setup.dtype),
             )

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from simulator.cost.pricing import DEFAULT_CONTEXT, Load, Pricing
+from simulator.cost.setting import DEFAULT_CONTEXT, Load, Setting
 from specplan.options.deployment import DATA_SHEET, INSTEAD, NEEDS, Deployed, Loads
 from specplan.options.kinds import CostKind
 from specplan.options.runs import Runs
@@ -20,9 +19,11 @@ from specplan.reports.output import warn
 
 if TYPE_CHECKING:
     from estimator.costs.deployed_cost import DeployedCost
+    from simulator.cost.cost import Cost
     from simulator.cost.fitted.machine import LoadPoint
     from simulator.cost.fitted.posterior import Posterior
     from simulator.cost.fitted.runs import Run
+    from simulator.cost.roofline.cost import RooflineCost
     from simulator.cost.roofline.deployment import Deployment
     from simulator.cost.roofline.hardware import Hardware
 
@@ -39,7 +40,7 @@ NAME_THE_ENGINE = (
 class Roofline(Deployed, Loads, Runs, CostKind, order=4, needs=NEEDS, instead=INSTEAD):
     """Costs of two configured models on a GPU, corrected by runs; see each option's help."""
 
-    def price(self, max_gamma: int) -> tuple[Pricing, ...]:
+    def price(self, max_gamma: int) -> tuple[Cost, ...]:
         loads = list(product(self.context or (DEFAULT_CONTEXT,), self.batch or (1,)))
         gpus = [None] if self.gpu is None else self.gpu.split(",")
         if len(gpus) > 1 and (len(loads) > 1 or self.runs):
@@ -49,23 +50,34 @@ class Roofline(Deployed, Loads, Runs, CostKind, order=4, needs=NEEDS, instead=IN
         each = [replace(self, gpu=gpu) for gpu in gpus]
         return tuple(price for one in each for price in one._on_one(loads, max_gamma))
 
-    def _on_one(self, loads: list[tuple[int, int]], max_gamma: int) -> tuple[Pricing, ...]:
-        """Returns the pricings on one kind of GPU, one for each context and batch size.
+    def _on_one(self, loads: list[tuple[int, int]], max_gamma: int) -> tuple[Cost, ...]:
+        """Returns the costs on one kind of GPU, one for each context and batch size.
 
         Measurements of kernels and servers, and the user's runs, correct the roofline, unless
         `cost_model` is the data sheet's roofline.
         """
+        from simulator.cost.fitted.fit import ParametricCost
         from simulator.cost.fitted.machine import LoadPoint
+        from simulator.cost.roofline.deployment import roofline_cost
 
         deployment = deployment_of(self)
         if len(loads) > MOST_CELLS:
             raise click.UsageError(f"a grid must have at most {MOST_CELLS} cells, got {len(loads)}")
         points = [LoadPoint(context, batch) for context, batch in loads]
-        priced = tuple(_priced(deployment, self.dtype, point, max_gamma) for point in points)
         if self.cost_model == DATA_SHEET:
             if self.runs is not None:
                 raise click.UsageError("--run cannot be combined with --cost-model roofline")
-            return priced
+            return tuple(
+                _placed(
+                    deployment,
+                    point,
+                    roofline_cost(
+                        deployment, context=point.context, batch=point.batch, max_gamma=max_gamma
+                    ),
+                    self._load(deployment, point),
+                )
+                for point in points
+            )
         cost = best_cost(self, deployment, points, self.runs or ())
         runs = len(self.runs or ())
         known = "public measurements" + (f" and {runs} run{'s' * (runs > 1)}" if runs else "")
@@ -79,9 +91,58 @@ class Roofline(Deployed, Loads, Runs, CostKind, order=4, needs=NEEDS, instead=IN
         if cost.model == "kernels":  # which assume no time per layer
             changed["draft_overhead"] = None
         return tuple(
-            replace(each, load=replace(each.load, **changed)).in_doubt(cost.posterior, point)  # type: ignore[type-var]
-            for each, point in zip(priced, points, strict=True)
+            _placed(
+                deployment,
+                point,
+                ParametricCost(cost.posterior, point),
+                replace(self._load(deployment, point), **changed),
+            )
+            for point in points
         )
+
+    def _load(self, deployment: Deployment, point: LoadPoint) -> Load:
+        """Returns the load on one GPU, with costs by the data sheet's roofline."""
+        from simulator.cost.roofline.deployment import (
+            draft_overhead_share,
+            most_batch,
+            needed_bytes,
+        )
+        from simulator.cost.roofline.forward import MEASURED_HIGH, MEASURED_LOW
+
+        hardware, tp = deployment.hardware, deployment.conditions.tp
+        at = {"context": point.context, "batch": point.batch}
+        return Load(
+            origin=f"by the roofline of {f'{tp} × ' * (tp > 1)}{hardware.name}",
+            gpu=hardware.name,
+            dtype=self.dtype,
+            tp=tp,
+            draft_kind=deployment.draft.kind,
+            context=point.context,
+            needed_gb=needed_bytes(deployment, **at) / 1e9,
+            draft_overhead=draft_overhead_share(deployment, **at),
+            speeds=(MEASURED_LOW, MEASURED_HIGH),
+            memory_gb=hardware.memory_bytes / 1e9,
+            most_batch=most_batch(deployment, context=point.context),
+            cost_model=DATA_SHEET,
+        )
+
+
+def _placed(deployment: Deployment, point: LoadPoint, times: Cost, load: Load) -> RooflineCost:
+    """Returns the cost at one load, with the draft's limits; times: of its blocks."""
+    from simulator.cost.roofline.cost import RooflineCost
+    from simulator.cost.roofline.deployment import operations_ratio
+
+    draft = deployment.draft
+    setting = Setting(
+        batch=point.batch,
+        load=load,
+        c_hat=operations_ratio(deployment, context=point.context, batch=point.batch),
+        longest=draft.longest,
+        multiple=draft.multiple,
+        usual_gamma=draft.stated_gamma,
+        draft_share=draft.step.active_parameters / deployment.target.active_parameters,
+    )
+    return RooflineCost(times, setting=setting, deployment=deployment, point=point)
 
 
 def _misfits(posterior: Posterior) -> list[str]:
@@ -104,47 +165,6 @@ def _misfits(posterior: Posterior) -> list[str]:
         "tokens a block: is its length, or the run without drafts, of other traffic?"
         for run in posterior.impossible
     ]
-
-
-def _priced(deployment: Deployment, dtype: str | None, point: LoadPoint, max_gamma: int) -> Pricing:
-    from simulator.cost.roofline.deployment import (
-        draft_overhead_share,
-        draft_pass_seconds,
-        most_batch,
-        needed_bytes,
-        operations_ratio,
-        prompt_seconds,
-        roofline_cost,
-    )
-    from simulator.cost.roofline.forward import MEASURED_HIGH, MEASURED_LOW
-
-    hardware, tp, draft = deployment.hardware, deployment.conditions.tp, deployment.draft
-    at: dict[str, int] = {"context": point.context, "batch": point.batch}
-    return Pricing(
-        roofline_cost(deployment, **at, max_gamma=max_gamma),
-        c_hat=operations_ratio(deployment, **at),
-        batch=point.batch,
-        load=Load(
-            origin=f"by the roofline of {f'{tp} × ' * (tp > 1)}{hardware.name}",
-            gpu=hardware.name,
-            dtype=dtype,
-            tp=tp,
-            draft_kind=draft.kind,
-            context=point.context,
-            needed_gb=needed_bytes(deployment, **at) / 1e9,
-            draft_overhead=draft_overhead_share(deployment, **at),
-            speeds=(MEASURED_LOW, MEASURED_HIGH),
-            memory_gb=hardware.memory_bytes / 1e9,
-            most_batch=most_batch(deployment, context=point.context),
-            cost_model=DATA_SHEET,
-        ),
-        max_gamma=draft.longest,
-        multiple=draft.multiple,
-        stated_gamma=draft.stated_gamma,
-        draft_passes=lambda widest: draft_pass_seconds(deployment, **at, widest=widest),
-        prompt_seconds=partial(prompt_seconds, deployment),
-        draft_share=draft.step.active_parameters / deployment.target.active_parameters,
-    )
 
 
 def deployment_of(options: Deployed) -> Deployment:

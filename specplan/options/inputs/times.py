@@ -1,19 +1,24 @@
 """Costs as times of steps and passes, of a bench, or of a server's runs."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from simulator.cost.pricing import Pricing
 from specplan.options.command import option, rare
 from specplan.options.deployment import Loads
 from specplan.options.kinds import CostKind
 from specplan.options.runs import Runs
 from specplan.options.values import callback, duration
+
+if TYPE_CHECKING:
+    from simulator.cost.cost import Cost
 
 
 @callback
@@ -65,7 +70,7 @@ class Times(DraftTimes, CostKind, order=2, needs=("target_ms", "draft_ms")):
     )
     force: bool = rare(default=False)
 
-    def price(self, max_gamma: int) -> tuple[Pricing, ...]:
+    def price(self, max_gamma: int) -> tuple[Cost, ...]:
         from simulator.cost.curves import CostModel
 
         target_ms, points = self.target_ms, self.verify_ms or {}
@@ -89,7 +94,7 @@ class Times(DraftTimes, CostKind, order=2, needs=("target_ms", "draft_ms")):
             draft_seconds=self.draft_ms / 1000,
             overhead_seconds=self.overhead_ms / 1000,
         )
-        return (Pricing(cost),)
+        return (cost,)
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ class BenchFiles(
         "--draft-costs", type=click.Path(path_type=Path), multiple=True, metavar="FILE"
     )
 
-    def price(self, max_gamma: int) -> tuple[Pricing, ...]:
+    def price(self, max_gamma: int) -> tuple[Cost, ...]:
         from estimator.costs.benches import read_benches
         from simulator.cost.curves import CostModel
 
@@ -126,16 +131,16 @@ class BenchFiles(
             draft_seconds=read_benches(drafts)[1] if drafts else self.draft_ms / 1000,
             overhead_seconds=self.overhead_ms / 1000,
         )
-        return (Pricing(cost),)
+        return (cost,)
 
 
 @dataclass(frozen=True)
 class OfRuns(Loads, Runs, CostKind, order=7, needs=("runs",)):
     """Costs from runs (--run), at the batch sizes to plan for; see each option's help."""
 
-    def price(self, max_gamma: int) -> tuple[Pricing, ...]:
-        from simulator.cost.fitted.by_batch import prices_of_runs
+    def price(self, max_gamma: int) -> tuple[Cost, ...]:
+        from simulator.cost.fitted.by_batch import costs_by_batch
 
         if self.context is not None:
             raise click.UsageError("--context needs --target-config: runs have their own context")
-        return prices_of_runs(self.runs or (), self.batch)
+        return costs_by_batch(self.runs or (), self.batch)

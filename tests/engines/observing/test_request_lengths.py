@@ -15,7 +15,6 @@ from simulator.acceptance.acceptance import ByPosition, Iid
 from simulator.choice.plan import Plan, plan
 from simulator.choice.walltime import improvement_factor
 from simulator.cost.cost import Ratio
-from simulator.cost.pricing import Pricing
 from specplan.main import main
 
 C, GAMMA = 0.1, 8
@@ -32,7 +31,7 @@ def lengths(requests: list[RequestCounts], alpha: float) -> RequestLengths:
 
 
 def planned(alpha: float) -> Plan:
-    return plan(Iid(alpha), Pricing(Ratio(C)), max_gamma=GAMMA)
+    return plan(Iid(alpha), Ratio(C), max_gamma=GAMMA)
 
 
 def counts(alpha: float, blocks: float, category: str | None = None) -> RequestCounts:
@@ -64,7 +63,7 @@ def test_long_requests_have_the_length_that_is_best_for_their_own_alpha() -> Non
 
 def test_rates_that_fall_keep_their_shape_for_each_request() -> None:
     """Two positions that are accepted nearly always, then none: no request drafts a third."""
-    cliff = plan(ByPosition((0.9, 0.9, 0.01, 0.01)), Pricing(Ratio(C)), max_gamma=4)
+    cliff = plan(ByPosition((0.9, 0.9, 0.01, 0.01)), Ratio(C), max_gamma=4)
     requests = [RequestCounts(1000, 4000, hits, 2000.0) for hits in (1200, 1280)]
     found = request_lengths(requests, cliff, gamma=4)
     assert found is not None

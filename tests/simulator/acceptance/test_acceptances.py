@@ -12,7 +12,6 @@ from simulator.choice.curve import best_gamma, speed_up
 from simulator.choice.plan import plan
 from simulator.cost.cost import Cost, Ratio
 from simulator.cost.curves import CostModel
-from simulator.cost.pricing import Pricing
 
 COST = CostModel({1: 0.02, 2: 0.03, 5: 0.034, 9: 0.05}, 0.002, 0.001, 0.0004)
 # The example of a server's log: mean acceptance length 2.49 with three drafted tokens.
@@ -57,7 +56,7 @@ def test_laws_of_every_acceptance_under_every_cost(acceptance: Acceptance, cost:
         max(1.0, speed_up(acceptance, cost, gammas).max()), rel=1e-12
     )
     last = int(gammas[-1])
-    found = plan(acceptance, Pricing(cost), max_gamma=last)
+    found = plan(acceptance, cost, max_gamma=last)
     assert min(found.within(0.0)) == best
     near = min(found.within(0.2))
     factors = speed_up(acceptance, cost, gammas)

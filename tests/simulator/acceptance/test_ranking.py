@@ -20,7 +20,7 @@ from simulator.acceptance.stopping.ranking import (
     walked,
 )
 from simulator.cost.curves import CostModel
-from simulator.cost.pricing import Wall
+from simulator.cost.setting import Wall
 
 Laws = NDArray[np.float64]
 Texts = tuple[tuple[int, ...], ...]

@@ -1,7 +1,5 @@
 """Plans whose cost is in doubt: from runs only, and from a roofline that runs correct."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from served_machines import SERVED
@@ -12,13 +10,13 @@ from simulator.acceptance.from_counts import from_counts
 from simulator.choice.curve import baseline_seconds, best_gamma, speed_up, token_seconds
 from simulator.choice.plan import Plan, plan
 from simulator.cost.cost import ChangedCost
-from simulator.cost.fitted.by_batch import costs_of_runs
+from simulator.cost.fitted.by_batch import posterior_of_runs
 from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.machine import COUNT, LoadPoint
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Prior, Traits, published_prior
 from simulator.cost.fitted.runs import Run
-from simulator.cost.pricing import Pricing, Wall
+from simulator.cost.setting import Wall
 
 LOAD = LoadPoint(1000)
 PRIOR = published_prior(Traits("vllm", "EAGLE"))
@@ -31,7 +29,7 @@ def run(gamma: int, milliseconds: float, length: float = 1.0) -> Run:
 
 
 def doubtful(posterior: Posterior, acceptance: Acceptance, *, max_gamma: int = 16) -> Plan:
-    return plan(acceptance, Pricing.of_doubt(posterior, LOAD), max_gamma=max_gamma)
+    return plan(acceptance, ParametricCost(posterior, LOAD), max_gamma=max_gamma)
 
 
 def test_without_doubt_it_is_the_plan_of_the_cost_itself() -> None:
@@ -44,17 +42,17 @@ def test_without_doubt_it_is_the_plan_of_the_cost_itself() -> None:
     )
     assert found.curve.high == pytest.approx(found.curve.low, rel=1e-6)
     assert found.optimal_gamma == best_gamma(Iid(0.8), cost, max_gamma=12)
-    times = token_seconds(Iid(0.8), found.price, found.curve.gamma).quantile(0.5)
+    times = token_seconds(Iid(0.8), found.cost, found.curve.gamma).quantile(0.5)
     assert times == pytest.approx(cost.baseline_seconds / found.curve.improvement_factor)
-    assert baseline_seconds(found.price).quantile(0.5)[0] == pytest.approx(cost.baseline_seconds)
+    assert baseline_seconds(found.cost).quantile(0.5)[0] == pytest.approx(cost.baseline_seconds)
 
 
 def test_what_a_server_user_knows_is_enough() -> None:
     """Published: Apertus 8B with an EAGLE head, 5.82, 3.375 and 1.765 ms a token; γ 3 had 2.16."""
     runs = [run(0, 5.82), run(1, 3.375, 1.853), run(7, 1.765, 4.522)]
-    posterior = costs_of_runs(runs)
+    posterior = posterior_of_runs(runs)
     found = doubtful(posterior, from_counts([Accepted(1, 1.853), Accepted(7, 4.522)]), max_gamma=7)
-    law = token_seconds(found.acceptance, found.price, found.curve.gamma)
+    law = token_seconds(found.acceptance, found.cost, found.curve.gamma)
     low, middle, high = (1e3 * law.quantile(share)[2] for share in (0.05, 0.5, 0.95))
     assert low < 2.16 < high
     assert middle == pytest.approx(2.16, rel=0.05)
@@ -64,7 +62,7 @@ def test_what_a_server_user_knows_is_enough() -> None:
 
 def test_one_run_says_which_to_try_next() -> None:
     runs = [run(0, 7.1), run(3, 4.1, 2.85)]
-    posterior = costs_of_runs(runs)
+    posterior = posterior_of_runs(runs)
     found = doubtful(posterior, from_counts([Accepted(3, 2.85)]))
     tried = found.advice.next_run
     assert tried is not None
@@ -78,11 +76,11 @@ def test_one_run_says_which_to_try_next() -> None:
 
 def test_runs_of_a_small_gain_are_kept() -> None:
     runs = [run(0, 9.5), run(3, 8.9, 2.1)]
-    posterior = costs_of_runs(runs)
+    posterior = posterior_of_runs(runs)
     found = doubtful(posterior, from_counts([Accepted(3, 2.1)]))
     assert (found.advised_gamma, found.advice.measured) == (3, True)
     # Without a baseline there is no measured gain.
-    posterior = costs_of_runs(runs[1:])
+    posterior = posterior_of_runs(runs[1:])
     found = doubtful(posterior, from_counts([Accepted(3, 2.1)]))
     assert not found.advice.measured
     assert found.advice.next_run is not None
@@ -111,9 +109,9 @@ def test_a_draft_model_that_was_never_run_is_undecided_until_it_was() -> None:
 @pytest.mark.parametrize("batch", [1, 64, 127, 128, 129, 170, 256, 511, 512, 513, 4096])
 def test_no_step_beyond_the_graphs_is_advised_while_the_baseline_is_within(batch: int) -> None:
     point = LoadPoint(1000, batch)
-    price = Pricing.of_doubt(infer(SERVED, PRIOR, []), point)
+    cost = ParametricCost(infer(SERVED, PRIOR, []), point)
     for wall in (GRAPHS, REQUESTS):
-        found = plan(Iid(0.9), replace(price, wall=wall))
+        found = plan(Iid(0.9), cost.with_setting(wall=wall))
         gammas = {found.advised_gamma, found.advice.named, found.optimal_gamma} - {0}
         within = not wall.beyond(batch, 0)
         assert not any(within and wall.beyond(batch, gamma) for gamma in gammas)
@@ -122,4 +120,4 @@ def test_no_step_beyond_the_graphs_is_advised_while_the_baseline_is_within(batch
         ]
         if not within or wall is REQUESTS:
             # Both lie beyond, or the limit does not depend on γ: the order is as without it.
-            assert found.advised_gamma == plan(Iid(0.9), price).advised_gamma
+            assert found.advised_gamma == plan(Iid(0.9), cost).advised_gamma

@@ -19,22 +19,21 @@ from simulator.choice.schedule import (
     schedule,
     schedules,
 )
-from simulator.cost.cost import Ratio
-from simulator.cost.fitted.fit import infer
+from simulator.cost.cost import Cost, Ratio
+from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.prior import Prior, Traits, published_prior
-from simulator.cost.pricing import Load, Pricing, Wall
+from simulator.cost.setting import Load, Wall
 
 PRIOR = published_prior(Traits("vllm", "EAGLE"))
 WALL = Wall("tokens", 512, "--max-cudagraph-capture-size", "")
 FITS = 700
 
 
-def prices(batches: tuple[int, ...], prior: Prior = PRIOR) -> tuple[Pricing, ...]:
+def costs(batches: tuple[int, ...], prior: Prior = PRIOR) -> tuple[Cost, ...]:
     posterior = infer(SERVED, prior, [])
     return tuple(
-        replace(
-            Pricing.of_doubt(posterior, LoadPoint(1024, batch)),
+        ParametricCost(posterior, LoadPoint(1024, batch)).with_setting(
             wall=WALL,
             load=Load("made", 1024, "h100", needed_gb=batch, memory_gb=FITS, cost_model="public"),
         )
@@ -43,16 +42,14 @@ def prices(batches: tuple[int, ...], prior: Prior = PRIOR) -> tuple[Pricing, ...
 
 
 def planned(batches: tuple[int, ...], alpha: float, prior: Prior = PRIOR) -> tuple[Plan, ...]:
-    return plans(PlanRequest((Iid(alpha),), prices(batches, prior)))
+    return plans(PlanRequest((Iid(alpha),), costs(batches, prior)))
 
 
 def test_a_coarse_set_leads_to_the_schedule_of_all_batch_sizes() -> None:
     every, alpha = tuple(range(1, 781, 3)), 0.75
     some = coarse(every)
     assert len(some) < DENSE < len(every)
-    asked = PlanRequest(
-        (Iid(alpha),), prices(some), finer=lambda rows: prices(middles(rows, every))
-    )
+    asked = PlanRequest((Iid(alpha),), costs(some), finer=lambda rows: costs(middles(rows, every)))
     assert schedules(plans(asked)) == schedules(planned(every, alpha))
 
 
@@ -124,7 +121,7 @@ def test_the_cap_binds_where_the_next_multiple_is_better() -> None:
 
 @pytest.mark.parametrize(("asked", "gamma"), [(None, 5), (2, 2)])
 def test_a_plan_is_of_the_gamma_that_its_draft_states(asked: int | None, gamma: int) -> None:
-    price = Pricing(Ratio(0.3), stated_gamma=5)
-    (row,) = plans(PlanRequest((Iid(0.5),), (price,), gamma=asked))
+    cost = Ratio(0.3).with_setting(usual_gamma=5)
+    (row,) = plans(PlanRequest((Iid(0.5),), (cost,), gamma=asked))
     assert row.gamma == gamma
     assert row.optimal_gamma == 1

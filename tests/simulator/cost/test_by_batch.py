@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from simulator.cost.fitted.by_batch import price_of_runs, prices_of_runs
+from simulator.cost.cost import Cost
+from simulator.cost.fitted.by_batch import cost_of_runs, costs_by_batch
 from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.runs import Run
-from simulator.cost.pricing import Pricing
 
 
 def pair(batch: int, plain: float, drafted: float, context: int = 1000) -> list[Run]:
@@ -21,58 +21,58 @@ def pair(batch: int, plain: float, drafted: float, context: int = 1000) -> list[
 SMALL, LARGE = pair(1, 7.1, 3.9), pair(32, 12.0, 9.5)
 
 
-def speed_up(price: Pricing) -> tuple[float, float]:
+def speed_up(cost: Cost) -> tuple[float, float]:
     """Returns the speed-up at γ 3, and the deviation of its logarithm."""
-    assert price.posterior is not None
-    assert price.point is not None
-    law = price.posterior.speed_ups(price.point, [3], [2.8])
+    assert cost.posterior is not None
+    assert cost.point is not None
+    law = cost.posterior.speed_ups(cost.point, [3], [2.8])
     return float(np.exp(law.mean[0])), float(law.deviation[0])
 
 
 def test_each_batch_has_the_cost_of_its_own_runs() -> None:
-    found = prices_of_runs([*SMALL, *LARGE])
-    assert [price.batch for price in found] == [1, 32]
-    for price, runs in zip(found, (SMALL, LARGE), strict=True):
-        assert speed_up(price) == speed_up(price_of_runs(runs))
-        assert price.load is not None
-        assert price.load.estimated is None
+    found = costs_by_batch([*SMALL, *LARGE])
+    assert [cost.setting.batch for cost in found] == [1, 32]
+    for cost, runs in zip(found, (SMALL, LARGE), strict=True):
+        assert speed_up(cost) == speed_up(cost_of_runs(runs))
+        assert cost.setting.load is not None
+        assert cost.setting.load.estimated is None
 
 
 def test_between_two_batches_parameters_follow_the_logarithm_of_the_batch() -> None:
-    low, middle, high = prices_of_runs(
+    low, middle, high = costs_by_batch(
         [*pair(4, 8.0, 4.0), *pair(16, 16.0, 8.0)], batches=[4, 8, 16]
     )
-    assert middle.load is not None
-    assert middle.load.estimated == "between"
-    assert middle.cost.baseline_seconds == pytest.approx(
-        np.sqrt(low.cost.baseline_seconds * high.cost.baseline_seconds)
+    assert middle.setting.load is not None
+    assert middle.setting.load.estimated == "between"
+    assert middle.baseline_seconds == pytest.approx(
+        np.sqrt(low.baseline_seconds * high.baseline_seconds)
     )
     assert speed_up(middle)[0] == pytest.approx(2.0, rel=0.02)
     assert speed_up(middle)[1] > 1.1 * max(speed_up(low)[1], speed_up(high)[1])
 
 
 def test_beyond_the_batches_parameters_stay_and_their_doubt_grows() -> None:
-    below, last, near, far = prices_of_runs([*pair(4, 7.1, 3.9), *LARGE], batches=[1, 32, 64, 512])
-    for price in (below, near, far):
-        assert price.load is not None
-        assert price.load.estimated == "beyond"
+    below, last, near, far = costs_by_batch([*pair(4, 7.1, 3.9), *LARGE], batches=[1, 32, 64, 512])
+    for cost in (below, near, far):
+        assert cost.setting.load is not None
+        assert cost.setting.load.estimated == "beyond"
     assert speed_up(near)[0] == pytest.approx(speed_up(last)[0])
     assert speed_up(last)[1] < speed_up(near)[1] < speed_up(far)[1]
 
 
 def test_a_batch_without_one_of_its_runs_has_no_cost_and_is_named() -> None:
-    (only,) = prices_of_runs([*SMALL, LARGE[1]])
-    assert only.batch == 1
-    assert only.load is not None
-    assert only.load.notes == (
+    (only,) = costs_by_batch([*SMALL, LARGE[1]])
+    assert only.setting.batch == 1
+    assert only.setting.load is not None
+    assert only.setting.load.notes == (
         "Batch 32 has no run without speculation, so it has no speed-up: add --run "
         "gamma=0,batch=32,...",
     )
 
 
 def test_one_batch_alone_is_planned_from_what_is_known_of_it() -> None:
-    (price,) = prices_of_runs(SMALL[1:])
-    assert price.load is None
+    (cost,) = costs_by_batch(SMALL[1:])
+    assert cost.setting.load is None
 
 
 @pytest.mark.parametrize(
@@ -85,4 +85,4 @@ def test_one_batch_alone_is_planned_from_what_is_known_of_it() -> None:
 )  # fmt: skip
 def test_runs_that_give_no_batch_are_refused(runs: list[Run], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        prices_of_runs(runs)
+        costs_by_batch(runs)

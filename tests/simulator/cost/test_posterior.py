@@ -8,7 +8,7 @@ from served_machines import SERVED
 
 from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import speed_up
-from simulator.cost.fitted.by_batch import costs_of_runs
+from simulator.cost.fitted.by_batch import posterior_of_runs
 from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.machine import (
     COUNT,
@@ -170,7 +170,7 @@ def test_a_step_is_no_quicker_than_nine_tenths_of_the_data_sheet() -> None:
 
 def speed_up_deviation(*runs: Run) -> float:
     """Returns the doubt of the speed-up at γ 3, without configurations."""
-    return float(costs_of_runs(runs).speed_ups(LOAD, [3], [2.85]).deviation[0])
+    return float(posterior_of_runs(runs).speed_ups(LOAD, [3], [2.85]).deviation[0])
 
 
 def test_runs_that_agree_narrow_the_interval_and_runs_that_do_not_widen_it() -> None:
@@ -219,7 +219,7 @@ APERTUS = [run(0, 5.82), run(1, 3.375, 1.853), run(7, 1.765, 4.522)]
 
 def test_two_runs_and_a_baseline_give_the_line_between_them() -> None:
     """γ 3 was 2.16 ms a token at a length of 3.13: a speed-up of 2.70."""
-    posterior = costs_of_runs(APERTUS)
+    posterior = posterior_of_runs(APERTUS)
     law = posterior.speed_ups(LOAD, [3], [3.13])
     assert np.exp(law.mean[0]) == pytest.approx(5.82 / 2.16, rel=0.03)
     assert law.quantile(0.05)[0] < 5.82 / 2.16 < law.quantile(0.95)[0]
@@ -229,7 +229,7 @@ def test_two_runs_and_a_baseline_give_the_line_between_them() -> None:
 
 
 def test_one_run_leaves_a_range_that_holds_what_was_measured() -> None:
-    posterior = costs_of_runs([APERTUS[0], APERTUS[2]])
+    posterior = posterior_of_runs([APERTUS[0], APERTUS[2]])
     law = posterior.speed_ups(LOAD, [1, 7], [1.853, 4.522])
     assert law.quantile(0.05)[0] < 5.82 / 3.375 < law.quantile(0.95)[0]
     # The run itself is known, another γ is not.

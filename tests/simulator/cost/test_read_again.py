@@ -11,11 +11,10 @@ from simulator.acceptance.replay import Recorded, Replay
 from simulator.choice.plan import PlanRequest, plans
 from simulator.cost.cost import Cost, Ratio
 from simulator.cost.curves import CostModel
-from simulator.cost.fitted.fit import infer
+from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.machine import LoadPoint, seconds_of
 from simulator.cost.fitted.prior import Traits, published_prior
 from simulator.cost.fitted.runs import Run
-from simulator.cost.pricing import Pricing
 
 TARGET = {1: 0.010, 2: 0.013, 4: 0.014, 8: 0.021}
 COST = CostModel(target_seconds=TARGET, draft_seconds=0.001, overhead_seconds=0.002)
@@ -69,7 +68,7 @@ def test_what_is_in_doubt_stays_so_and_measured_runs_hold_their_second_readings(
         Run(LOAD, seconds_of(token, PRIOR.logs), 3, length),
     ]
     request = PlanRequest(
-        (OFTEN,), (Pricing.of_doubt(infer(SERVED, PRIOR, runs), LOAD),), gamma=3, max_gamma=6
+        (OFTEN,), (ParametricCost(infer(SERVED, PRIOR, runs), LOAD),), gamma=3, max_gamma=6
     )
     cut_back, again = (
         plans(replace(request, reads_again=reads_again))[0] for reads_again in (False, True)

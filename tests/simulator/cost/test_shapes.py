@@ -9,8 +9,8 @@ import pytest
 from known_shapes import LLAMA_8B, MIXTRAL, cache_bytes_of, dense, weights_of
 
 from simulator.cost.cost import Ratio
-from simulator.cost.pricing import Pricing
 from simulator.cost.roofline.shapes import Weights, named_share, named_size
+from simulator.cost.sizes import questions_c
 
 
 def test_parameters_are_those_published() -> None:
@@ -105,7 +105,7 @@ def test_no_published_pair_is_questioned() -> None:
         if models[small] < models[large]
     ]
     assert len(pairs) == 28
-    assert not [c for share, c in pairs if Pricing(Ratio(c), draft_share=share).questions_c]
+    assert not [c for share, c in pairs if questions_c(Ratio(c).with_setting(draft_share=share))]
     ratios = [c / share for share, c in pairs]
     assert (min(ratios), max(ratios)) == pytest.approx((1.07, 5.41), abs=0.05)
     # A much narrower range would question some.

@@ -6,12 +6,11 @@ from scipy.special import betaincinv
 from servers import server
 
 from simulator.acceptance.acceptance import Iid
-from simulator.cost.fitted.fit import infer
+from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.posterior import FittedMachine
 from simulator.cost.fitted.prior import vague_prior
 from simulator.cost.fitted.runs import Run
-from simulator.cost.pricing import Pricing
 from simulator.traffic.blocks import KINDS, Blocks
 from simulator.traffic.server import DRAWS, doubt_of
 
@@ -22,7 +21,7 @@ def test_draws_are_as_far_apart_as_the_posterior_says() -> None:
     runs = [Run(POINT, 0.01), Run(POINT, 0.006, 3, 2.5)]
     posterior = infer(FittedMachine(), vague_prior([0.01]), runs)
     kept = server(slots=1)
-    found = doubt_of([Pricing.of_doubt(posterior, POINT)], Iid(0.7), kept)
+    found = doubt_of([ParametricCost(posterior, POINT)], Iid(0.7), kept)
     assert found is not None
     forecast = posterior.seconds_per_token(POINT, range(5), [1.0] * 5)
     own = forecast.deviation**2
@@ -49,7 +48,7 @@ def test_rates_are_drawn_as_far_apart_as_alpha_is_in_doubt() -> None:
 def test_a_draw_serves_with_and_without_speculation() -> None:
     posterior = infer(FittedMachine(), vague_prior([0.01]), [Run(POINT, 0.01)])
     kept = server(slots=1)
-    found = doubt_of([Pricing.of_doubt(posterior, POINT)], Iid(0.7), kept)
+    found = doubt_of([ParametricCost(posterior, POINT)], Iid(0.7), kept)
     assert found is not None
     alone = found.of(kept.without(kept.prompts))
     assert np.array_equal(alone.seconds[..., 0], found.of(kept).seconds[..., 0])

@@ -8,7 +8,7 @@ from servers import STEP, pair, server
 
 from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.tokens import expected_tokens
-from simulator.cost.pricing import Wall
+from simulator.cost.setting import Wall
 from simulator.traffic.blocks import KINDS, Blocks
 from simulator.traffic.demand import Demand, LatencyTargets, Requests, SimulationResult
 from simulator.traffic.events import serve

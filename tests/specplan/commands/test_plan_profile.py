@@ -17,7 +17,6 @@ from estimator.profiles.profile_file import write_profile
 from simulator.acceptance.replay import Recorded
 from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel
-from simulator.cost.pricing import Pricing
 from specplan.door.planning import exported as flags_of
 from specplan.reports.page.inputs import Named
 from specplan.reports.page.page import answer, ranked
@@ -177,7 +176,7 @@ def test_a_profile_gives_one_gamma_by_every_road(tmp_path: Path) -> None:
     flags = run(f"--profile {path} --export vllm").stdout
     assert f'"num_speculative_tokens": {gamma}' in flags
     assert made.cost is not None
-    typed = plan(made.drafting().acceptance, Pricing(made.cost))
+    typed = plan(made.drafting().acceptance, made.cost)
     assert typed.advised_gamma == gamma
     rows = run_json(f"--profile {path} --gamma {gamma}")
     assert rows["advised_gamma"] == gamma

@@ -10,16 +10,13 @@ from simulator.acceptance.acceptance import Iid
 from simulator.choice.advice import certainty
 from simulator.choice.plan import Plan, plan
 from simulator.cost.cost import Ratio
-from simulator.cost.pricing import Pricing
 from specplan.reports.advice import decision_lines, odds_text
 from specplan.reports.flags import marked
 
 
 def planned(probability: float) -> Plan:
     """Returns a plan of an acceptance in doubt, with that probability of a gain."""
-    found = plan(
-        Iid(0.7), Pricing(Ratio(0.1)), max_gamma=4, doubt=lambda gammas: 0.01 * np.eye(len(gammas))
-    )
+    found = plan(Iid(0.7), Ratio(0.1), max_gamma=4, doubt=lambda gammas: 0.01 * np.eye(len(gammas)))
     return replace(found, advice=replace(found.advice, gain_probability=probability))
 
 

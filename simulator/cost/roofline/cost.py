@@ -1,0 +1,39 @@
+"""The cost of two models on given hardware: its blocks, and passes over drafts and prompts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from simulator.cost.cost import ChangedCost
+from simulator.cost.fitted.machine import LoadPoint, seconds_of
+from simulator.cost.roofline.deployment import Deployment, draft_pass_seconds, prompt_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class RooflineCost(ChangedCost):
+    """The cost of a deployment at one load: by the roofline, or fitted to measurements.
+
+    inner: times of blocks, as curves (`roofline_cost`) or with a distribution (`ParametricCost`).
+    point: context and batch size.
+    """
+
+    deployment: Deployment = field(kw_only=True)
+    point: LoadPoint = field(kw_only=True)
+
+    def draft_passes(self, widest: int) -> Mapping[int, float]:
+        at = {"context": self.point.context, "batch": self.point.batch}
+        exact = draft_pass_seconds(self.deployment, **at, widest=widest)
+        known = self.posterior
+        if known is None:
+            return exact
+        work = known.machine.drafting_work
+        return {n: float(seconds_of(work(self.point, 1, n), known.logs)) for n in exact}
+
+    def prompt_seconds(self, tokens: int) -> tuple[float, float]:
+        plain, both = prompt_seconds(self.deployment, tokens)
+        known = self.posterior
+        if known is None:
+            return plain, both
+        works = known.machine.plain_work(LoadPoint(0)), known.machine.prompt_work(tokens)
+        # A pass over the prompt takes no less than a pass over one token.
+        fitted = max(float(seconds_of(each, known.logs)) for each in works)
+        return fitted, fitted + both - plain
