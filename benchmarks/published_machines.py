@@ -16,7 +16,8 @@ from typing import Any
 
 from estimator.costs.kernel_tables import MeasuredKernels, missing
 from simulator.cost.fitted.kernels import KernelMachine
-from simulator.cost.fitted.machine import PARAMETERS, LoadPoint, Machine, RooflineMachine, Work
+from simulator.cost.fitted.machine import PARAMETERS, Machine, RooflineMachine, Work
+from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import Deployment
 from simulator.cost.roofline.forward import Conditions
 from simulator.cost.roofline.hardware import (

@@ -19,10 +19,9 @@ from published_sweeps import Choice, sweeps
 
 from engines.tuning.outlook import Outlook
 from simulator.cost.fitted.fit import infer
-from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import published_prior
-from simulator.cost.fitted.runs import Run
+from simulator.cost.fitted.runs import LoadPoint, Run
 
 
 def session(sweep: dict[int, Row], effects: dict[str, Any], worth: float) -> Choice:

@@ -17,7 +17,7 @@ from tune_loss import Swept
 
 from engines.tuning.outlook import Outlook
 from engines.tuning.tuned import Tuned, TunedRun
-from simulator.cost.fitted.machine import LoadPoint
+from simulator.cost.fitted.runs import LoadPoint
 
 CONTEXT, LONGEST, MOST_RUNS = 200, 16, 6
 

@@ -8,8 +8,7 @@ from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate, Setup, Te
 from estimator.profiles.profile import Profile, TimesMs
 from estimator.traces.traces import DraftSampling
 from simulator.cost.curves import CostModel
-from simulator.cost.fitted import machine
-from simulator.cost.fitted.runs import USUAL_ERROR, Run
+from simulator.cost.fitted.runs import USUAL_ERROR, LoadPoint, Run
 from simulator.numerics.intervals import CONFIDENCE
 
 UNKNOWN = "unknown"
@@ -73,7 +72,7 @@ def observed_run(observation: Observation, *, context: int) -> Run | None:
     timed = observation.timed
     if timed is None:
         return None
-    load = machine.LoadPoint(context, 1 if timed.batch is None else timed.batch)
+    load = LoadPoint(context, 1 if timed.batch is None else timed.batch)
     counted = observation.counted
     return Run(
         load,

@@ -13,9 +13,8 @@ from simulator.choice.curve import baseline_seconds, token_seconds
 from simulator.choice.plan import plan
 from simulator.cost.fitted.by_batch import posterior_of_runs
 from simulator.cost.fitted.fit import ParametricCost
-from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.posterior import Posterior
-from simulator.cost.fitted.runs import Run
+from simulator.cost.fitted.runs import LoadPoint, Run
 from simulator.numerics.intervals import Forecast, deviations
 
 # A longer γ is run if the longest one so far is faster than all shorter ones by this share.

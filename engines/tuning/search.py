@@ -12,7 +12,7 @@ from engines.tuning.outlook import Costs, Outlook, with_threshold
 from engines.tuning.tuned import Advised, Tuned, TunedRun, read_tuned
 from estimator.prompts.prompts import prompts_hash
 from estimator.writing import write_json
-from simulator.cost.fitted.machine import LoadPoint
+from simulator.cost.fitted.runs import LoadPoint
 
 # Called with the outlook, and the completed run; None: no run yet; a sentence: how long the search
 # takes, before the first run.

@@ -7,10 +7,10 @@ from estimator.costs.kernel_tables import MeasuredKernels
 from estimator.model_shapes.head_kind import prior_of
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.kernels import KernelMachine
-from simulator.cost.fitted.machine import LoadPoint, RooflineMachine, seconds_of
+from simulator.cost.fitted.machine import RooflineMachine, seconds_of
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Traits, published_prior
-from simulator.cost.fitted.runs import Run
+from simulator.cost.fitted.runs import LoadPoint, Run
 from simulator.cost.roofline.deployment import Deployment, over_pcie
 
 # `--dtype` by the names that priors have; other formats are plain.

@@ -10,7 +10,7 @@ from figures.numbers import Numbers
 from figures.ours.batch_size import MAX_BATCH, default_load
 from simulator.acceptance.acceptance import Iid
 from simulator.cost.fitted.fit import ParametricCost
-from simulator.cost.fitted.machine import LoadPoint
+from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.cost import RooflineCost
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand

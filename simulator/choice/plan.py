@@ -1,9 +1,7 @@
 """Plans: the speed-up at each draft length, from acceptance and cost, and the advised length."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from statistics import median
 
 import numpy as np
@@ -14,13 +12,13 @@ from simulator.choice.advice import NEAR, REPEAT, WORTH, Advice, LogGains, advis
 from simulator.choice.curve import Curve, CurvePoint, Doubt, curve_of, first_best
 from simulator.choice.walltime import TIE
 from simulator.cost.cost import Cost
-from simulator.cost.setting import Setting
+from simulator.cost.setting import CostSetting
 from simulator.cost.sizes import assumed_c
 from simulator.numerics.arguments import integer, non_negative
 
 DEFAULT_MAX_GAMMA = 32
 # Largest γ in a plan: longer drafts are of no use, and the table would be too long to read.
-MOST_GAMMA = MOST_ROWS = 10_000
+MOST_GAMMA = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class Plan:
     near: largest loss of log speed-up at which a smaller γ is preferred to the best γ.
     curve: speed-ups of all γ from 1 to max_gamma.
     allowed: whether the draft can draft, and the server can run, each γ of the curve, shape (n,).
-    candidates: each allowed γ up to `Acceptance.most_gamma`; only the γ in `Setting.timed`, if any.
+    candidates: each allowed γ up to `Acceptance.most_gamma`; only `CostSetting.timed`, if any.
     at: the curve's numbers at the γ that the caller gave, else at optimal_gamma.
     optimal_gamma: the γ with the largest speed-up; 0 if no γ gains.
     cap_binds: whether the next γ above max_gamma would be faster than optimal_gamma.
@@ -51,7 +49,7 @@ class Plan:
     cap_binds: bool
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> CostSetting:
         """The load of the cost, and its limits."""
         return self.cost.setting
 
@@ -192,67 +190,12 @@ def _measured(cost: Cost, curve: Curve) -> LogGains:
 
     If costs are interpolated from other loads: the modelled values of each γ run at all of them.
     """
-    if cost.setting.load is None or cost.setting.load.estimated is None:
-        return cost.own_gains
     from simulator.cost.fitted.runs import log_gains
 
+    if cost.setting.load is None or cost.setting.load.estimated is None:
+        return log_gains(cost.own_runs)
     runs = () if cost.posterior is None else cost.posterior.runs
     each = [log_gains([run for run in runs if run.load == load]) for load in {r.load for r in runs}]
     laws = zip(curve.gains.mean.tolist(), curve.gains.deviation.tolist(), strict=True)
     ran = set.intersection(*map(set, each))
     return {gamma: law for gamma, law in enumerate(laws, start=1) if gamma in ran}
-
-
-@dataclass(frozen=True, slots=True)
-class PlanRequest:
-    """Arguments of `plans`.
-
-    acceptances, costs: at least one of each.
-    c_hat, gamma, max_gamma, near, doubt: arguments of `plan`. If c_hat or gamma is None, the plan
-      uses `c_hat` or `usual_gamma` of the cost's setting, whose `longest` applies if it is smaller.
-    reads_again: whether the target, which has recurrent layers, reads a block's accepted tokens
-      again after a rejection.
-    finer: given all plans so far, returns further costs to plan; called until it returns none.
-    """
-
-    acceptances: tuple[Acceptance, ...]
-    costs: tuple[Cost, ...]
-    c_hat: float | None = None
-    gamma: int | None = None
-    max_gamma: int = DEFAULT_MAX_GAMMA
-    near: float = NEAR
-    doubt: Doubt | None = None
-    reads_again: bool = False
-    finer: Callable[[Sequence[Plan]], Sequence[Cost]] | None = None
-
-
-def plans(request: PlanRequest) -> tuple[Plan, ...]:
-    """Returns a plan for each acceptance with each cost; sorted by load if `finer` adds costs."""
-    rows = len(request.acceptances) * len(request.costs)
-    if rows > MOST_ROWS:
-        raise ValueError(f"a table must have at most {MOST_ROWS} rows, got {rows}")
-    found = _each(request, request.costs)
-    while request.finer is not None and (costs := request.finer(found)):
-        found = sorted([*found, *_each(request, costs)], key=lambda row: row.place)
-    return tuple(found)
-
-
-def _each(request: PlanRequest, costs: Sequence[Cost]) -> list[Plan]:
-    found = []
-    for acceptance, cost in product(request.acceptances, costs):
-        if cost.setting.load is not None:
-            acceptance = acceptance.at_context(cost.setting.load.context)
-        if request.reads_again:
-            cost = cost.reading_again(acceptance.rejected)
-        found.append(
-            plan(
-                acceptance,
-                cost,
-                c_hat=cost.setting.c_hat if request.c_hat is None else request.c_hat,
-                gamma=cost.setting.usual_gamma if request.gamma is None else request.gamma,
-                max_gamma=cost.setting.up_to(request.max_gamma),
-                near=request.near,
-                doubt=request.doubt,
-            )
-        )
-    return found

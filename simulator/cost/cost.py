@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simulator.cost.setting import Setting
-from simulator.numerics.arguments import Floats, integers, non_negative
+from simulator.cost.setting import CostSetting
+from simulator.numerics.arguments import Floats, by_gamma, integers, non_negative
 
 if TYPE_CHECKING:
-    from simulator.cost.fitted.machine import LoadPoint
-    from simulator.cost.fitted.posterior import Posterior
-    from simulator.cost.fitted.runs import Run
+    from simulator.cost.fitted.runs import LoadPoint, Run
+    from simulator.cost.law import CostLaw
 
-_ANYWHERE = Setting()
+_ANYWHERE = CostSetting()
 
 
 class Cost(ABC):
@@ -40,7 +39,7 @@ class Cost(ABC):
     """
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> CostSetting:
         """The load to which the times apply, and limits of drafts there."""
         return _ANYWHERE
 
@@ -101,7 +100,7 @@ class Cost(ABC):
         return np.asarray(self.drafting_seconds(gamma) + self.checking_seconds(gamma))[()]
 
     @property
-    def posterior(self) -> Posterior | None:
+    def posterior(self) -> CostLaw | None:
         """The distribution of the cost's parameters; None if the times are exact."""
         return None
 
@@ -115,13 +114,6 @@ class Cost(ABC):
         """The runs at exactly this load, among those that `posterior` was fitted to."""
         runs = () if self.posterior is None else self.posterior.runs
         return [run for run in runs if run.load == self.point]
-
-    @property
-    def own_gains(self) -> dict[int, tuple[float, float]]:
-        """The measured log speed-up of each γ run at this load, and its standard deviation."""
-        from simulator.cost.fitted.runs import log_gains
-
-        return log_gains(self.own_runs)
 
     def draft_passes(self, widest: int) -> Mapping[int, float] | None:
         """Returns the times of draft passes over n tokens of a sequence, for n = 1 to `widest`.
@@ -191,7 +183,7 @@ class ChangedCost(Cost):
     inner: Cost
     drafting: Callable[[int], float] | None = None
     again: Callable[[int], float] | None = None
-    setting: Setting = _ANYWHERE
+    setting: CostSetting = _ANYWHERE
     in_seconds: bool = field(init=False)
     observed_gamma: int | None = field(init=False)
     step_seconds: float = field(init=False)
@@ -222,7 +214,7 @@ class ChangedCost(Cost):
         return self.same_times and self.inner.theorem8
 
     @property
-    def posterior(self) -> Posterior | None:
+    def posterior(self) -> CostLaw | None:
         return self.inner.posterior if self.same_times else None
 
     @property
@@ -255,9 +247,3 @@ class ChangedCost(Cost):
 
 def _of_drafts(gamma: ArrayLike, seconds: Callable[[int], float]) -> Floats:
     return by_gamma(gamma, lambda length: seconds(length) if length > 0 else 0.0)
-
-
-def by_gamma(gamma: ArrayLike, seconds: Callable[[int], float]) -> Floats:
-    """Returns `seconds(γ)` for each γ, in the shape of `gamma`."""
-    lengths = integers("gamma", gamma).astype(object)  # Python's own integers
-    return np.asarray(np.vectorize(seconds, otypes=[np.float64])(lengths))[()]

@@ -100,7 +100,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class CostSetting:
     """What a cost applies to, and which drafts are possible there; every field has a default.
 
     batch: sequences decoded together; each block is a pass over all of them.

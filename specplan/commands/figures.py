@@ -9,7 +9,7 @@ import click
 from estimator.validation.file import read_validation
 from figures.ours.batch_size import ALPHA, FigureLoad
 from figures.registry import FIGURES, Entry, find_figure, write_figure
-from simulator.cost.fitted.machine import LoadPoint
+from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.setting import DEFAULT_CONTEXT
 from specplan.options.command import Command, fill, is_stated, option, takes
 from specplan.options.deployment import DATA_SHEET, Deployed

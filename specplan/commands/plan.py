@@ -16,7 +16,8 @@ from specplan.options.plan_options import Answer, Choice, Graphs, StoppingOption
 from specplan.options.values import answer
 
 if TYPE_CHECKING:
-    from simulator.choice.plan import Plan, PlanRequest
+    from simulator.choice.plan import Plan
+    from simulator.choice.plans import PlanRequest
     from specplan.reports.plan import Origin
 
 
@@ -85,7 +86,7 @@ def _print(
     text: Callable[[], str]
     p_min, lost = 0.0, ""
     if stopping.p_min is not None:
-        from simulator.choice.plan import plans
+        from simulator.choice.plans import plans
         from specplan.reports.stopping import StoppedPlans
 
         early, thresholds = stopped(request, origin, stopping, file, server=form.server)

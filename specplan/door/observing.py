@@ -75,7 +75,7 @@ class ObserveArguments:
 
         run: the observed γ and time per token; None: no times observed.
         """
-        from simulator.choice.plan import PlanRequest, plans
+        from simulator.choice.plans import PlanRequest, plans
 
         price, reading = self.completed(observation).price(run), self.reading
         if price is None:

@@ -19,7 +19,8 @@ from specplan.options.runs import Runs, completed
 if TYPE_CHECKING:
     from estimator.profiles.p_min import Thresholds
     from simulator.acceptance.stopping.ranking import RankedTexts
-    from simulator.choice.plan import Plan, PlanRequest
+    from simulator.choice.plan import Plan
+    from simulator.choice.plans import PlanRequest
     from simulator.cost.cost import Cost
     from specplan.reports.plan import Origin
 
@@ -42,7 +43,7 @@ def requested(
 
     server: name of the engine to export for; None: no export.
     """
-    from simulator.choice.plan import MOST_ROWS, PlanRequest
+    from simulator.choice.plans import MOST_ROWS, PlanRequest
     from simulator.choice.schedule import DENSE, coarse, middles
 
     from_profile = isinstance(costs, OfProfile)
@@ -130,7 +131,7 @@ def planned(request: PlanRequest, origin: Origin) -> tuple[tuple[Plan, ...], Ori
     If a profile was measured with sampled and with argmax drafts, the plan is for one of these ways
     to draft, and the returned origin contains the plan for the other way.
     """
-    from simulator.choice.plan import plans
+    from simulator.choice.plans import plans
 
     rows = plans(request)
     if origin.other_way is None or len(rows) > 1:

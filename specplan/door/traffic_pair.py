@@ -79,6 +79,7 @@ def pair_of(
     """Returns the modelled server with and without speculation; wall: limit of captured graphs."""
     import numpy as np
 
+    from simulator.cost.fitted.runs import log_gains
     from simulator.numerics.arguments import integer
     from simulator.traffic.blocks import Blocks
     from simulator.traffic.pair import Pair
@@ -123,7 +124,7 @@ def pair_of(
             f"gamma must be at most {wall.most - 1}: captured graphs have {wall.most} {wall.unit} "
             f"a step ({wall.flag}), got {only[0]}"
         )
-    measured = {cost.setting.batch: cost.own_gains for cost in priced}
+    measured = {cost.setting.batch: log_gains(cost.own_runs) for cost in priced}
     known = all(cost.posterior is None or cost.posterior.calibrated for cost in priced)
     return Pair(server, server.without(alone), demand, tuple(captured), measured, known, wall)
 

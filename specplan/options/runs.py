@@ -55,8 +55,7 @@ def parse_run(text: str) -> Run:
     batch (default 1); context (tokens); error: standard error of the time, in % (default 2).
     file: source of `specplan observe`, in place of time and length; may state gamma and batch.
     """
-    from simulator.cost.fitted.machine import LoadPoint
-    from simulator.cost.fitted.runs import USUAL_ERROR, Run
+    from simulator.cost.fitted.runs import USUAL_ERROR, LoadPoint, Run
 
     stated: dict[str, str] = {}
     for part in text.split(","):

@@ -8,7 +8,7 @@ from typing import Any
 from simulator.choice.advice import certainty, percentage
 from simulator.choice.plan import Plan
 from simulator.choice.schedule import Range, last_paying_batch, schedules
-from simulator.cost.setting import Load, Setting, Wall
+from simulator.cost.setting import CostSetting, Load, Wall
 
 _MOSTLY = 0.5
 
@@ -71,7 +71,7 @@ def _overhead_notes(load: Load) -> list[str]:
 
 
 def published_speeds(
-    setting: Setting, tokens_per_second: float | None
+    setting: CostSetting, tokens_per_second: float | None
 ) -> tuple[float, float] | None:
     """Returns the predicted tokens/s times `Load.speeds`; None if batch is above 1."""
     speeds = None if setting.load is None else setting.load.speeds
@@ -88,7 +88,7 @@ def graphs_line(wall: Wall) -> str:
     )
 
 
-def does_not_fit(setting: Setting) -> str:
+def does_not_fit(setting: CostSetting) -> str:
     """Returns a sentence that a batch does not fit, with the memory that each GPU would need."""
     assert setting.load is not None
     return (

@@ -5,9 +5,10 @@ from types import MappingProxyType
 import numpy as np
 
 from simulator.cost.fitted.fit import ParametricCost
-from simulator.cost.fitted.machine import COUNT, LoadPoint, Machine, RooflineMachine
+from simulator.cost.fitted.machine import COUNT, Machine, RooflineMachine
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import vague_prior
+from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import Deployment
 from simulator.cost.roofline.hardware import Hardware
 from simulator.cost.roofline.shapes import CacheLayers, DraftShape, ModelShape, Weights

@@ -33,9 +33,9 @@ from simulator.choice.walltime import (
 )
 from simulator.cost.cost import Ratio
 from simulator.cost.curves import BeamCost, CostModel
-from simulator.cost.fitted.machine import LoadPoint, work
+from simulator.cost.fitted.machine import work
 from simulator.cost.fitted.prior import Traits, published_prior
-from simulator.cost.fitted.runs import Run
+from simulator.cost.fitted.runs import LoadPoint, Run
 from simulator.cost.roofline.deployment import Deployment, draft_pass_seconds, roofline_cost
 from simulator.cost.roofline.forward import (
     Conditions,

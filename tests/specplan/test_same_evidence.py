@@ -13,6 +13,7 @@ from plan_inputs import answered
 
 import specplan as sp
 from simulator.choice.advice import REPEAT, advise
+from simulator.cost.fitted.runs import log_gains
 from specplan.main import main
 
 CONFIGS = Path(__file__).parents[2] / "docs" / "configs"
@@ -227,7 +228,7 @@ def test_a_further_run_is_expected_to_be_as_noisy_as_the_servers_own_runs() -> N
             repeat=noise,
             calibrated=plan.cost.posterior.calibrated,
             tried={0, 3},
-            measured=plan.cost.own_gains,
+            measured=log_gains(plan.cost.own_runs),
         )
         for noise in (0.08, REPEAT)
     )

@@ -8,10 +8,10 @@ import numpy as np
 
 from simulator.cost.cost import Cost
 from simulator.cost.fitted.fit import ParametricCost, infer
-from simulator.cost.fitted.machine import PARAMETERS, LoadPoint
+from simulator.cost.fitted.machine import PARAMETERS
 from simulator.cost.fitted.posterior import FittedMachine, Posterior
 from simulator.cost.fitted.prior import vague_prior
-from simulator.cost.fitted.runs import Run
+from simulator.cost.fitted.runs import LoadPoint, Run
 from simulator.cost.setting import Load
 
 # Standard deviation that each log parameter gains per factor e between a batch and the nearest run.

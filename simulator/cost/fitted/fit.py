@@ -15,13 +15,13 @@ from math import ceil
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.cost.cost import Cost, by_gamma
-from simulator.cost.fitted.machine import COUNT, LoadPoint, Machine, Work, log_slopes, seconds_of
+from simulator.cost.cost import Cost
+from simulator.cost.fitted.machine import COUNT, Machine, Work, log_slopes, seconds_of
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Prior
-from simulator.cost.fitted.runs import Run, pooled
-from simulator.cost.setting import Setting
-from simulator.numerics.arguments import Floats
+from simulator.cost.fitted.runs import LoadPoint, Run, pooled
+from simulator.cost.setting import CostSetting
+from simulator.numerics.arguments import Floats, by_gamma
 
 # Least standard deviation of a load's effect, at which loads have practically no effect.
 _NO_ERROR = 1e-6
@@ -67,7 +67,7 @@ class Evidence:
         loads = tuple(dict.fromkeys(load for load in of_pairs if load is not None))
         at_load = [[own == load for load in loads] for own in of_pairs]
         return cls(
-            np.array([run.token_work(machine) for run in runs]),
+            np.array([machine.run_work(run) for run in runs]),
             np.array([machine.token_work(run.load, 0, 1.0) for run in runs]),
             paired,
             drafted,
@@ -133,8 +133,8 @@ class ParametricCost(Cost):
     point: LoadPoint = field()
 
     @property
-    def setting(self) -> Setting:
-        return Setting(batch=self.point.batch)
+    def setting(self) -> CostSetting:
+        return CostSetting(batch=self.point.batch)
 
     @property
     def observed_gamma(self) -> int | None:

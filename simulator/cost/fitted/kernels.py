@@ -10,7 +10,8 @@ recurrent), which have no tables.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
-from simulator.cost.fitted.machine import DeployedMachine, LoadPoint, Work, roof_seconds, work
+from simulator.cost.fitted.machine import DeployedMachine, Work, roof_seconds, work
+from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import over_pcie
 from simulator.cost.roofline.shapes import ModelShape, Weights
 

@@ -13,11 +13,12 @@ from functools import cache, cached_property
 
 import numpy as np
 
+from simulator.cost.fitted.runs import LoadPoint, Run
 from simulator.cost.roofline.deployment import Deployment
 from simulator.cost.roofline.forward import Conditions, all_reduce_seconds, forward_seconds
 from simulator.cost.roofline.hardware import Hardware
 from simulator.cost.roofline.shapes import ModelShape
-from simulator.numerics.arguments import Floats, integer
+from simulator.numerics.arguments import Floats
 
 # Factors multiply seconds that the roofline knows; the others are seconds themselves.
 PARAMETERS = (
@@ -59,18 +60,6 @@ def log_slopes(works: Work, logs: Floats) -> Floats:
     """Returns the derivatives of log(seconds_of(works)) with respect to θ, shape (n, COUNT)."""
     parts = works[:, :-1] * np.exp(logs)
     return np.asarray(parts / (parts.sum(axis=1) + works[:, -1])[:, None])
-
-
-@dataclass(frozen=True, slots=True)
-class LoadPoint:
-    """A load of a server: tokens in each sequence's cache, and sequences decoded together."""
-
-    context: int
-    batch: int = 1
-
-    def __post_init__(self) -> None:
-        integer("context", self.context)
-        integer("batch", self.batch, at_least=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +115,16 @@ class Machine(ABC):
     def prompt_work(self, tokens: float) -> Work:
         """Returns the work of the target's pass over `tokens` prompt tokens."""
         return work()
+
+    def run_work(self, run: Run) -> Work:
+        """Returns the work per emitted token of a run; interpolated if `drafted` is not whole."""
+        if run.drafted is None:
+            return self.token_work(run.load, run.gamma, run.length)
+        least = max(1, int(run.drafted))
+        below, above = (
+            self.token_work(run.load, gamma, run.length) for gamma in (least, least + 1)
+        )
+        return below + (run.drafted - least) * (above - below)
 
     def block_work(self, load: LoadPoint, gamma: int) -> Work:
         """Returns the work of one block of every sequence; γ at least 1."""

@@ -9,17 +9,9 @@ from random import Random
 
 import numpy as np
 
-from simulator.cost.fitted.machine import (
-    COUNT,
-    LoadPoint,
-    Machine,
-    Work,
-    log_slopes,
-    seconds_of,
-    work,
-)
+from simulator.cost.fitted.machine import COUNT, Machine, Work, log_slopes, seconds_of, work
 from simulator.cost.fitted.prior import Prior
-from simulator.cost.fitted.runs import Run, pooled
+from simulator.cost.fitted.runs import LoadPoint, Run, pooled
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import Forecast
 

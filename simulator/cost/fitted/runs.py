@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from statistics import fmean, stdev
 
-from simulator.cost.fitted.machine import LoadPoint, Machine, Work
 from simulator.numerics.arguments import integer
 
 # No server's time per token lies outside this range: most likely the unit is wrong.
@@ -16,6 +15,18 @@ FASTEST_SECONDS, SLOWEST_SECONDS = 2e-5, 2.0
 STEP_NOISE = 0.3
 # Relative standard deviation of a token's time between two starts of one server.
 USUAL_ERROR = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPoint:
+    """A load of a server: tokens in each sequence's cache, and sequences decoded together."""
+
+    context: int
+    batch: int = 1
+
+    def __post_init__(self) -> None:
+        integer("context", self.context)
+        integer("batch", self.batch, at_least=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +88,6 @@ class Run:
     def step_seconds(self) -> float:
         """Time of one block, or of one baseline step (without speculation)."""
         return self.seconds_per_token * self.length
-
-    def token_work(self, machine: Machine) -> Work:
-        """Returns the machine's work per emitted token, interpolated if `drafted` is not whole."""
-        if self.drafted is None:
-            return machine.token_work(self.load, self.gamma, self.length)
-        least = max(1, int(self.drafted))
-        below, above = (
-            machine.token_work(self.load, gamma, self.length) for gamma in (least, least + 1)
-        )
-        return below + (self.drafted - least) * (above - below)
 
 
 def pooled(runs: Sequence[Run]) -> tuple[Run, ...]:

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from simulator.cost.cost import ChangedCost
-from simulator.cost.fitted.machine import LoadPoint, seconds_of
+from simulator.cost.fitted.machine import seconds_of
+from simulator.cost.fitted.posterior import Posterior
+from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import Deployment, draft_pass_seconds, prompt_seconds
 
 
@@ -23,7 +25,7 @@ class RooflineCost(ChangedCost):
         at = {"context": self.point.context, "batch": self.point.batch}
         exact = draft_pass_seconds(self.deployment, **at, widest=widest)
         known = self.posterior
-        if known is None:
+        if not isinstance(known, Posterior):
             return exact
         work = known.machine.drafting_work
         return {n: float(seconds_of(work(self.point, 1, n), known.logs)) for n in exact}
@@ -31,7 +33,7 @@ class RooflineCost(ChangedCost):
     def prompt_seconds(self, tokens: int) -> tuple[float, float]:
         plain, both = prompt_seconds(self.deployment, tokens)
         known = self.posterior
-        if known is None:
+        if not isinstance(known, Posterior):
             return plain, both
         works = known.machine.plain_work(LoadPoint(0)), known.machine.prompt_work(tokens)
         # A pass over the prompt takes no less than a pass over one token.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from simulator.cost.setting import DEFAULT_CONTEXT, Load, Setting
+from simulator.cost.setting import DEFAULT_CONTEXT, CostSetting, Load
 from specplan.options.deployment import DATA_SHEET, INSTEAD, NEEDS, Deployed, Loads
 from specplan.options.kinds import CostKind
 from specplan.options.runs import Runs
@@ -20,9 +20,8 @@ from specplan.reports.output import warn
 if TYPE_CHECKING:
     from estimator.costs.deployed_cost import DeployedCost
     from simulator.cost.cost import Cost
-    from simulator.cost.fitted.machine import LoadPoint
     from simulator.cost.fitted.posterior import Posterior
-    from simulator.cost.fitted.runs import Run
+    from simulator.cost.fitted.runs import LoadPoint, Run
     from simulator.cost.roofline.cost import RooflineCost
     from simulator.cost.roofline.deployment import Deployment
     from simulator.cost.roofline.hardware import Hardware
@@ -57,7 +56,7 @@ class Roofline(Deployed, Loads, Runs, CostKind, order=4, needs=NEEDS, instead=IN
         `cost_model` is the data sheet's roofline.
         """
         from simulator.cost.fitted.fit import ParametricCost
-        from simulator.cost.fitted.machine import LoadPoint
+        from simulator.cost.fitted.runs import LoadPoint
         from simulator.cost.roofline.deployment import roofline_cost
 
         deployment = deployment_of(self)
@@ -133,7 +132,7 @@ def _placed(deployment: Deployment, point: LoadPoint, times: Cost, load: Load) -
     from simulator.cost.roofline.deployment import operations_ratio
 
     draft = deployment.draft
-    setting = Setting(
+    setting = CostSetting(
         batch=point.batch,
         load=load,
         c_hat=operations_ratio(deployment, context=point.context, batch=point.batch),

@@ -14,8 +14,7 @@ from engines.tuning.outlook import Outlook
 from engines.tuning.search import Search
 from engines.tuning.tuned import Advised, Tuned, TunedRun, read_tuned
 from estimator.writing import write_json
-from simulator.cost.fitted.machine import LoadPoint
-from simulator.cost.fitted.runs import Run
+from simulator.cost.fitted.runs import LoadPoint, Run
 
 ENGINES = {
     "cheap drafts": MadeEngine(draft=0.02, block=0.05, accepted=0.9),

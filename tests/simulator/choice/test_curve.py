@@ -12,10 +12,10 @@ from simulator.choice.plan import Plan, plan
 from simulator.cost.cost import ChangedCost
 from simulator.cost.fitted.by_batch import posterior_of_runs
 from simulator.cost.fitted.fit import ParametricCost, infer
-from simulator.cost.fitted.machine import COUNT, LoadPoint
+from simulator.cost.fitted.machine import COUNT
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Prior, Traits, published_prior
-from simulator.cost.fitted.runs import Run
+from simulator.cost.fitted.runs import LoadPoint, Run
 from simulator.cost.setting import Wall
 
 LOAD = LoadPoint(1000)

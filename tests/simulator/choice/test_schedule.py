@@ -9,7 +9,8 @@ from served_machines import SERVED
 
 from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import speed_up
-from simulator.choice.plan import Plan, PlanRequest, plans
+from simulator.choice.plan import Plan
+from simulator.choice.plans import PlanRequest, plans
 from simulator.choice.schedule import (
     DENSE,
     Range,
@@ -21,8 +22,8 @@ from simulator.choice.schedule import (
 )
 from simulator.cost.cost import Cost, Ratio
 from simulator.cost.fitted.fit import ParametricCost, infer
-from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.prior import Prior, Traits, published_prior
+from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.setting import Load, Wall
 
 PRIOR = published_prior(Traits("vllm", "EAGLE"))

@@ -5,8 +5,7 @@ import pytest
 
 from simulator.cost.cost import Cost
 from simulator.cost.fitted.by_batch import cost_of_runs, costs_by_batch
-from simulator.cost.fitted.machine import LoadPoint
-from simulator.cost.fitted.runs import Run
+from simulator.cost.fitted.runs import LoadPoint, Run
 
 
 def pair(batch: int, plain: float, drafted: float, context: int = 1000) -> list[Run]:

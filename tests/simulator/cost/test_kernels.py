@@ -8,7 +8,8 @@ from known_shapes import LLAMA_8B
 from served_machines import SERVED
 
 from simulator.cost.fitted.kernels import CHUNK, KernelMachine, KernelTables
-from simulator.cost.fitted.machine import PARAMETERS, LoadPoint, Work, roof_seconds
+from simulator.cost.fitted.machine import PARAMETERS, Work, roof_seconds
+from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.forward import Conditions
 from simulator.cost.roofline.shapes import CacheLayers, ModelShape, Weights
 

@@ -10,14 +10,9 @@ from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import speed_up
 from simulator.cost.fitted.by_batch import posterior_of_runs
 from simulator.cost.fitted.fit import ParametricCost, infer
-from simulator.cost.fitted.machine import (
-    COUNT,
-    PARAMETERS,
-    LoadPoint,
-    seconds_of,
-)
+from simulator.cost.fitted.machine import COUNT, PARAMETERS, seconds_of
 from simulator.cost.fitted.prior import Prior, Traits, published_prior
-from simulator.cost.fitted.runs import Run, pooled, require_consistent
+from simulator.cost.fitted.runs import LoadPoint, Run, pooled, require_consistent
 
 MACHINE, PRIOR = SERVED, published_prior(Traits("vllm", "EAGLE"))
 LOAD = LoadPoint(1000)

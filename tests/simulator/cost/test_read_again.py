@@ -8,13 +8,13 @@ from served_machines import SERVED, cost_at
 
 from simulator.acceptance.acceptance import ByPosition, Iid
 from simulator.acceptance.replay import Recorded, Replay
-from simulator.choice.plan import PlanRequest, plans
+from simulator.choice.plans import PlanRequest, plans
 from simulator.cost.cost import Cost, Ratio
 from simulator.cost.curves import CostModel
 from simulator.cost.fitted.fit import ParametricCost, infer
-from simulator.cost.fitted.machine import LoadPoint, seconds_of
+from simulator.cost.fitted.machine import seconds_of
 from simulator.cost.fitted.prior import Traits, published_prior
-from simulator.cost.fitted.runs import Run
+from simulator.cost.fitted.runs import LoadPoint, Run
 
 TARGET = {1: 0.010, 2: 0.013, 4: 0.014, 8: 0.021}
 COST = CostModel(target_seconds=TARGET, draft_seconds=0.001, overhead_seconds=0.002)

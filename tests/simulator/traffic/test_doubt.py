@@ -7,10 +7,9 @@ from servers import server
 
 from simulator.acceptance.acceptance import Iid
 from simulator.cost.fitted.fit import ParametricCost, infer
-from simulator.cost.fitted.machine import LoadPoint
 from simulator.cost.fitted.posterior import FittedMachine
 from simulator.cost.fitted.prior import vague_prior
-from simulator.cost.fitted.runs import Run
+from simulator.cost.fitted.runs import LoadPoint, Run
 from simulator.traffic.blocks import KINDS, Blocks
 from simulator.traffic.server import DRAWS, doubt_of
 
