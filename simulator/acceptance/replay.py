@@ -23,13 +23,8 @@ from simulator.acceptance.acceptance import Acceptance, Price
 from simulator.acceptance.tokens import expected_tokens
 from simulator.cost.cost import ChangedCost, Cost
 from simulator.numerics.arguments import (
-    Floats,
-    by_gamma,
-    integer,
-    integers,
-    non_negative,
-    probability,
-)
+    Floats, by_gamma, integer, integers, non_negative, probability,
+)  # fmt: skip
 
 
 class Replay:
@@ -120,17 +115,15 @@ def _bands(rates: Floats, lengths: NDArray[np.int64]) -> Floats:
     # No block reads beyond the text: the token after its draft is the target's own.
     lengths = np.minimum(lengths, np.arange(positions - 1, -1, -1))
     longest = int(lengths.max())
-    if rates.ndim == 2 and rates.shape[1] < longest:
+    if rates.ndim == 2 and (offsets := rates.shape[1]) < longest:
         raise ValueError(
-            f"acceptance must have as many offsets as a block drafts, {longest}, "
-            f"got {rates.shape[1]}"
+            f"acceptance must have as many offsets as a block drafts, {longest}, got {offsets}"
         )
     width = min(longest + 1, positions - 1)
     bands = np.zeros((positions, width + 1))
     reached = np.ones(positions)
     for k in range(width):
-        count = positions - k - 1
-        offset = min(k, rates.shape[-1] - 1)
+        count, offset = positions - k - 1, min(k, rates.shape[-1] - 1)
         rate = rates[:count, offset] if rates.ndim == 2 else rates[k : k + count]
         # After the last drafted token the block ends, as after a rejected one.
         rate = np.where(lengths[:count] > k, rate, 0.0)
