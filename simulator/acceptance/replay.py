@@ -22,9 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from simulator.acceptance.acceptance import Acceptance, Price
 from simulator.acceptance.tokens import expected_tokens
 from simulator.cost.cost import ChangedCost, Cost
-from simulator.numerics.arguments import (
-    Floats, by_gamma, integer, integers, non_negative, probability,
-)  # fmt: skip
+from simulator.numerics.arguments import Floats, integer, integers, non_negative, probability
+from simulator.numerics.elementwise import by_gamma
 
 
 class Replay:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simulator.cost.setting import CostSetting
-from simulator.numerics.arguments import Floats, by_gamma, integers, non_negative
+from simulator.numerics.arguments import Floats, integers, non_negative
+from simulator.numerics.elementwise import by_gamma
 
 if TYPE_CHECKING:
     from simulator.cost.fitted.runs import LoadPoint, Run

@@ -1,6 +1,6 @@
 """Checks of public functions' arguments; an error gives the name, the rule and the value."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -105,9 +105,3 @@ def _within(
         inside = (array >= low) & (array <= high)
         raise ValueError(f"{name} must {rule}, got {array[~inside].flat[0]}")
     return array
-
-
-def by_gamma(gamma: ArrayLike, seconds: Callable[[int], float]) -> Floats:
-    """Returns `seconds(γ)` for each γ, in the shape of `gamma`."""
-    lengths = integers("gamma", gamma).astype(object)  # Python's own integers
-    return np.asarray(np.vectorize(seconds, otypes=[np.float64])(lengths))[()]

@@ -21,7 +21,8 @@ from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import LoadPoint, Run, pooled
 from simulator.cost.setting import CostSetting
-from simulator.numerics.arguments import Floats, by_gamma
+from simulator.numerics.arguments import Floats
+from simulator.numerics.elementwise import by_gamma
 
 # Least standard deviation of a load's effect, at which loads have practically no effect.
 _NO_ERROR = 1e-6
