@@ -119,7 +119,7 @@ class Cost(ABC):
     def draft_passes(self, widest: int) -> Mapping[int, float] | None:
         """Returns the times of draft passes over n tokens of a sequence, for n = 1 to `widest`.
 
-        By default only n = 1 is known, one draft step. None: runs give the times of blocks alone.
+        By default only n = 1 is known, one draft step. None: runs give times of whole blocks only.
         """
         return None if self.posterior is not None else {1: self.c * self.step_seconds}
 
@@ -199,7 +199,7 @@ class ChangedCost(Cost):
 
     @property
     def same_times(self) -> bool:
-        """Whether all times are those of `inner`, so that only the setting differs."""
+        """Whether all times equal the times of `inner`: only the setting differs."""
         return self.drafting is None and self.again is None
 
     @property

@@ -101,7 +101,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class CostSetting:
-    """What a cost applies to, and which drafts are possible there; every field has a default.
+    """The load and machine of a cost, and limits of drafts there. Every field has a default.
 
     batch: sequences decoded together; each block is a pass over all of them.
     load: load and machine; None if the cost is not for a particular load.
