@@ -4,8 +4,9 @@
     python scripts/words.py --show engines    # prints each place in a package
     python scripts/words.py --lower    # writes today's counts where they are lower
 
-Reads docstrings, comments, other strings with a space (help, messages) and the pages of docs. The
-limits in words.json only fall, so that new and changed lines are plain.
+Reads docstrings, comments, other strings with a space (help, messages), the pages of docs, names
+that functions bind, and the names of tests. The limits in words.json only fall, so that new and
+changed lines are plain.
 """
 
 import ast
@@ -37,7 +38,12 @@ VAGUE = re.compile(
     r"tells?|telling)\b",
     re.IGNORECASE,
 )
-KINDS = ("words", "beginnings", "vague")
+# Names that do not say what they hold, and words in the names of tests that do not say a fact.
+NAMES = frozenset({"asked", "door", "each", "found", "made", "own", "stated"})
+RIDDLES = re.compile(
+    r"_(anew|asked|bears?|borne|foretold|of_what|puts?_back|told|what|who|whom|whose)(?=_|$)"
+)
+KINDS = ("words", "beginnings", "vague", "names")
 CODE_BLOCK = re.compile(r"(?ms)^```.*?^```$|^(?: {4}|\t).*$|`[^`\n]*`")
 SELF = ("scripts/words.py",)
 
@@ -62,8 +68,23 @@ def texts(path: str, source: str) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string.lstrip("# ")
 
 
+def names(source: str) -> Iterator[tuple[int, str]]:
+    """Yields the first place of each bad name that a function binds, and each bad test name."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            if node.name.startswith("test_") and RIDDLES.search(node.name):
+                yield node.lineno, node.name
+            bound = {argument.arg: argument.lineno for argument in node.args.args}
+            for part in ast.walk(node):
+                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                    bound.setdefault(part.id, part.lineno)
+            yield from ((line, name) for name, line in bound.items() if name in NAMES)
+
+
 def found(path: str, source: str) -> Iterator[tuple[int, str, str]]:
     """Yields line number, one of KINDS, and the line, once for each fault."""
+    if path.endswith(".py"):
+        yield from ((number, "names", name) for number, name in names(source))
     for first, text in texts(path, source):
         for number, line in enumerate(text.splitlines(), start=first):
             plain = ALLOWED.sub("", line)
