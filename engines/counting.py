@@ -31,19 +31,28 @@ def rate_interval(hits: float, trials: float) -> RateInterval:
     return RateInterval(hits / trials if trials > 0 else 0.0, *wilson(hits, trials))
 
 
+# Share of steps without a draft that requests which end between two readings explain.
+FEW = 0.05
+
+
 @dataclass(frozen=True)
 class Counts:
     """Counters of speculation; all are 0 on a server without speculation.
 
-    drafts: number of blocks with a draft.
+    drafts: number of blocks: one for each step, or only for each step that drafted (`all_steps`).
     drafted, accepted: numbers of drafted and of accepted tokens.
     by_position: number of blocks in which position 1, 2, … was accepted; empty: unknown.
+    drafting: number of steps that drafted, if it is known to be less than `drafts`.
+    all_steps: whether `drafts` counts all steps. A draft model drafts at every step, a lookup only
+      if it finds a match.
     """
 
     drafts: int = 0
     drafted: int = 0
     accepted: int = 0
     by_position: tuple[int, ...] = ()
+    drafting: int | None = None
+    all_steps: bool = True
 
     @classmethod
     def of(cls, drafts: int, drafted: int, by_position: Sequence[int]) -> Counts:
@@ -53,6 +62,20 @@ class Counts:
     def up_to(self, gamma: int) -> tuple[int, ...]:
         """Returns `by_position` for positions 1 to γ; 0 for positions that it lacks."""
         return (*self.by_position, *(0,) * gamma)[:gamma]
+
+    def over_all_steps(self, emitted: float, *, slack: float = FEW) -> Self:
+        """Returns the counts over all steps, if the server counts only steps that drafted.
+
+        Each step emits the target's own token and the accepted ones, so their number is `emitted`
+        minus the accepted tokens.
+
+        emitted: tokens of all requests, without the first token of each.
+        slack: share of steps without a draft up to which nothing is corrected.
+        """
+        steps = round(emitted) - self.accepted
+        if steps <= (1 + slack) * self.drafts:
+            return replace(self, all_steps=True)
+        return replace(self, drafts=steps, drafting=self.drafts, all_steps=True)
 
     def __add__(self, other: Self) -> Self:
         """Returns the sum, with counts by position if both counters have them."""
@@ -70,8 +93,16 @@ class Counts:
         drafts, drafted, accepted, *rest = found = [combine(*pair) for pair in pairs]
         if min(found) < 0:
             raise restarted(other, self)
+        parts = [c.drafts if c.drafting is None else c.drafting for c in (self, other)]
+        drafting = combine(parts[0], parts[1])
         return replace(
-            self, drafts=drafts, drafted=drafted, accepted=accepted, by_position=tuple(rest)
+            self,
+            drafts=drafts,
+            drafted=drafted,
+            accepted=accepted,
+            by_position=tuple(rest),
+            drafting=drafting if drafting < drafts else None,
+            all_steps=self.all_steps and other.all_steps,
         )
 
 
@@ -108,6 +139,10 @@ class Timed:
         if self.batch != other.batch:
             raise ValueError(f"sources must be of one batch, got {self.batch} and {other.batch}")
         return Timed(self.seconds + other.seconds, self.tokens + other.tokens, self.batch)
+
+    def since(self, earlier: Timed) -> Timed | None:
+        """Returns the times after `earlier`; None if no token was timed."""
+        return times(self.seconds - earlier.seconds, self.tokens - earlier.tokens, self.batch)
 
 
 def times(seconds: float, tokens: float, batch: int | None = None) -> Timed | None:

@@ -120,6 +120,8 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
     notes = (_OLD,) if old else ()
     share = named_share(loaded.get(False), loaded.get(True))
     total = reduce(add, counted or answers)
+    if timed is not None:
+        total = total.over_all_steps(timed.tokens)
     return replace(
         total, timed=timed, version=version, notes=notes, former_flags=old, draft_share=share
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
-from engines.counting import Counts, RateInterval, Timed, added, rate_interval, restarted, times
+from engines.counting import Counts, RateInterval, Timed, added, rate_interval, restarted
 from engines.observing.alphas import (
     RequestCounts,
     alpha_of_positions,
@@ -80,9 +80,8 @@ class Observation(Counts):
         self._require_alike(earlier)
         if self.began != earlier.began:
             raise restarted(earlier, self)
-        now, before, timed = self.timed, earlier.timed, None
-        if now is not None and before is not None:
-            timed = times(now.seconds - before.seconds, now.tokens - before.tokens, now.batch)
+        now, before = self.timed, earlier.timed
+        timed = None if now is None or before is None else now.since(before)
         return replace(super().since(earlier), timed=timed)
 
     def __add__(self, other: Observation) -> Observation:

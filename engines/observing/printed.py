@@ -48,13 +48,16 @@ def timed_bench(result: Mapping[str, Any]) -> Timed | None:
     None if it has neither.
     """
     milliseconds = number(result, "mean_tpot_ms") or number(result, "median_tpot_ms")
-    emitted, requests = result.get("total_output_tokens"), result.get("completed")
     # One token stands for all where a result does not count them.
-    tokens = 1
-    if isinstance(emitted, int) and isinstance(requests, int):
-        tokens = max(1, emitted - requests)
+    tokens = max(1, emitted_by_bench(result) or 1)
     batch = result.get("max_concurrency")
     return times(milliseconds / 1e3 * tokens, tokens, batch if isinstance(batch, int) else None)
+
+
+def emitted_by_bench(result: Mapping[str, Any]) -> int | None:
+    """Returns a bench's tokens without the first token of each request; None if not counted."""
+    tokens, requests = result.get("total_output_tokens"), result.get("completed")
+    return tokens - requests if isinstance(tokens, int) and isinstance(requests, int) else None
 
 
 class MetricsPage:

@@ -3,6 +3,7 @@
 from datetime import date
 
 from engines.observing.alphas import alpha_spread
+from engines.observing.by_batch import by_batch, lines_of
 from engines.observing.observation import Observation
 from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate, Setup, TextSettings
 from estimator.profiles.profile import Profile, TimesMs
@@ -73,13 +74,14 @@ def observed_run(observation: Observation, *, context: int) -> Run | None:
     if timed is None:
         return None
     load = LoadPoint(context, 1 if timed.batch is None else timed.batch)
+    errors = [each.error for each in by_batch(lines_of(timed)) if each.batch == timed.batch]
     counted = observation.counted
     return Run(
         load,
         timed.seconds_per_token,
         observation.gamma,
         counted.length,
-        USUAL_ERROR,
+        errors[0] if errors else USUAL_ERROR,
         counted.rates,
         counted.drafts,
         observation.model,

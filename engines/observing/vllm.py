@@ -1,22 +1,38 @@
 """Reads vLLM's counts of drafts: its metrics page, its log, its answers, its bench's result."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from engines.counting import times
+from engines.observing.by_batch import LogInterval, LogTimes
 from engines.observing.observation import Observation
-from engines.observing.printed import MetricsPage, text_of, timed_bench, whole_number
+from engines.observing.printed import (
+    MetricsPage,
+    emitted_by_bench,
+    text_of,
+    timed_bench,
+    whole_number,
+)
 from simulator.cost.roofline.shapes import named_share
 
 TURNS_ON = "--speculative-config"
 _KEY = "speculative_decoding"
 MARK = "SpecDecoding metrics:"
 LINE = re.compile(
-    r"SpecDecoding metrics: (?:[^,\n]*, )*?Accepted: (\d+) tokens, Drafted: (\d+) tokens, "
-    r"Per-position acceptance rate: (\d\.\d{2,}(?:, \d\.\d{2,})*), Avg"
+    r"SpecDecoding metrics: (?:(?:[^,\n]*, )*?Drafted throughput: (?P<throughput>[\d.]+) "
+    r"tokens/s, )?(?:[^,\n]*, )*?Accepted: (?P<accepted>\d+) tokens, Drafted: (?P<drafted>\d+) "
+    r"tokens, Per-position acceptance rate: (?P<rates>\d\.\d{2,}(?:, \d\.\d{2,})*), Avg"
 )
+# The line before, of the same interval; the first version of the engine has no number.
+_THROUGHPUT = re.compile(
+    r"(?:Engine (?P<engine>\d+): )?Avg prompt throughput: [\d.]+ tokens/s, Avg generation "
+    r"throughput: (?P<generated>[\d.]+) tokens/s, Running: (?P<running>\d+) reqs"
+)
+# A log's throughput counts each request's first token, which no step with drafts emits.
+_FIRST_TOKENS = 0.2
+_LINES = re.compile(f"{LINE.pattern}|{_THROUGHPUT.pattern}")
 # Sums of histograms, the second in older versions. They count a step once however many tokens it
 # emits, so that the tokens are counted elsewhere.
 _WAITED = ("inter_token_latency_seconds_sum", "time_per_output_token_seconds_sum")
@@ -32,12 +48,16 @@ _PAIR = re.compile(
 
 def read_page(text: str, gamma: int | None) -> Observation:
     """Returns the counts on a metrics page since the server's start; see `MetricsPage.observed`."""
-    page, timed = MetricsPage(text, "vllm"), None
-    if _EMITTED in page.sums and _FIRST in page.sums:
-        # All tokens but each request's first are timed.
-        seconds = next((page.sums[name] for name in _WAITED if name in page.sums), 0.0)
-        timed = times(seconds, page.sums[_EMITTED] - page.sums[_FIRST])
-    return page.observed(gamma, timed, kind="vllm", turns_on=TURNS_ON, lists_all=True)
+    page = MetricsPage(text, "vllm")
+    if _EMITTED not in page.sums or _FIRST not in page.sums:
+        found = page.observed(gamma, None, kind="vllm", turns_on=TURNS_ON, lists_all=True)
+        return _over(found, None)
+    # All tokens but each request's first are timed.
+    emitted = page.sums[_EMITTED] - page.sums[_FIRST]
+    seconds = next((page.sums[name] for name in _WAITED if name in page.sums), 0.0)
+    timed = times(seconds, emitted)
+    found = page.observed(gamma, timed, kind="vllm", turns_on=TURNS_ON, lists_all=True)
+    return _over(found, emitted)
 
 
 def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
@@ -47,33 +67,55 @@ def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
     """
     version: re.Match[str] | None = None
     pair: re.Match[str] | None = None
-    total, before = None, 0
+    total, before, lines, paired = None, 0, list[LogInterval](), 0
     for block in blocks:
         version = version or VERSION.search(block)
         pair = pair or (_PAIR.search(block) if total is None else None)
-        found = LINE.findall(block)
-        if block.count(MARK) != len(found):
+        marked = 0
+        for found in _LINES.finditer(block):
+            if found["running"] is not None:
+                speed = float(found["generated"])
+                lines.append(LogInterval(found["engine"] or "", int(found["running"]), speed))
+                continue
+            marked += 1
+            if int(found["drafted"]) > 0:
+                one = _counted(found)
+                speed = float(found["throughput"] or 0)
+                if lines and lines[-1].length is None and speed > 0:  # of the same interval
+                    emitted = lines[-1].tokens_per_second * one.drafted / speed
+                    one = one.over_all_steps(emitted, slack=_FIRST_TOKENS)
+                    paired += one.drafts
+                    lines[-1] = lines[-1]._replace(length=one.block_efficiency)
+                total = one if total is None else total + one
+        if block.count(MARK) != marked:
             raise _unreadable(block, before)
         before += block.count("\n")
-        for accepted, drafted, rates in found:
-            if int(drafted) > 0:
-                one = _counted(int(accepted), int(drafted), rates.split(", "))
-                total = one if total is None else total + one
     if total is None:
         raise ValueError(f"a log of vLLM must have lines '{MARK} …' with drafts, got none")
     share = None if pair is None else named_share(pair[1], pair[2])
     named = None if version is None else version[1] or version[2]
-    return replace(total, version=named, draft_share=share)
+    known = 2 * paired >= total.drafts
+    timed = LogTimes.of(lines)
+    return replace(total, version=named, draft_share=share, timed=timed, all_steps=known)
 
 
-def _counted(accepted: int, drafted: int, printed: Sequence[str]) -> Observation:
-    """Returns the counts in a line of the log; printed: the line's acceptance rates by position.
+def _over(found: Observation, emitted: float | None) -> Observation:
+    """Returns counts over all steps, if the emitted tokens are known; vLLM's are over some."""
+    if emitted is None or found.drafts == 0:
+        return replace(found, all_steps=False)
+    return found.over_all_steps(emitted)
+
+
+def _counted(found: re.Match[str]) -> Observation:
+    """Returns the counts in a line of the log.
 
     Accepted and drafted tokens are exact. Rates are printed with three digits (two in some
     versions), so counts by position are exact to 0.05 % (0.5 %) of the drafts. If some blocks were
     short, the relative error of the number of drafts is at most 0.0005 γ / Σ rates (0.005 γ / Σ
     rates).
     """
+    accepted, drafted = int(found["accepted"]), int(found["drafted"])
+    printed = found["rates"].split(", ")
     gamma, unit = len(printed), 10 ** (len(printed[0]) - 2)
     rates = [round(float(rate) * unit) for rate in printed]
     # If every block may have drafted γ tokens, drafts are drafted over γ. Lookups often draft less.
@@ -127,7 +169,7 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
         raise ValueError(
             f"vllm bench serve must report spec_decode_per_position_acceptance_rates, got {rates!r}"
         )
-    return replace(
+    counted = replace(
         plain,
         stated_gamma=len(rates),
         drafts=drafts,
@@ -135,6 +177,7 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
         accepted=whole_number(result, "spec_decode_accepted_tokens"),
         by_position=tuple(round(float(rate) * drafts) for rate in rates),
     )
+    return _over(counted, emitted_by_bench(result))
 
 
 def read_answer(answer: Mapping[str, Any], gamma: int | None) -> Observation:
@@ -165,7 +208,9 @@ def read_answer(answer: Mapping[str, Any], gamma: int | None) -> Observation:
         if len(hits) != len(lengths) or sum(hits) != accepted or sum(lengths) != drafted:
             raise ValueError("per_step_accepted and per_step_drafted must add up to the totals")
         rejected = sum(hit < length for hit, length in zip(hits, lengths, strict=True))
-    return Observation(
+    usage = answer.get("usage")
+    emitted = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    counted = Observation(
         kind="vllm",
         origin="answers",
         stated_gamma=most if gamma is None else gamma,
@@ -175,7 +220,8 @@ def read_answer(answer: Mapping[str, Any], gamma: int | None) -> Observation:
         accepted=accepted,
         by_position=tuple(sum(histogram[j:]) for j in range(1, len(histogram))),
         rejected=rejected,
-    ).of_one_request
+    )
+    return _over(counted, emitted - 1 if isinstance(emitted, int) else None).of_one_request
 
 
 def _listed(found: Mapping[str, Any], name: str) -> tuple[int, ...]:

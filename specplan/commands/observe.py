@@ -40,7 +40,7 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     """Report what a running deployment accepts, and the gamma it should run with.
 
     SOURCE is a server's URL (its /metrics: vLLM, llama.cpp, SGLang), a saved metrics page, a log of
-    vLLM, the result of `vllm bench serve --save-result` or of SGLang's bench_serving, or
+    one of them, the result of `vllm bench serve --save-result` or of SGLang's bench_serving, or
     answers: llama.cpp's with their timings, vLLM's with --per-request-spec-decode-metrics. Several
     of one kind are summed.
 

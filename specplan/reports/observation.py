@@ -11,6 +11,7 @@ from estimator.profiles.parts import Estimate
 from simulator.cost.fitted.runs import Run
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.flags import KEPT, NO_DRAFT
+from specplan.reports.observed_times import steps_json, steps_lines, times_json, times_lines
 from specplan.reports.table import GAMMA, Column, folded, table
 
 _SINCE = {
@@ -30,7 +31,7 @@ def observation_json(
     seconds: seconds during which drafts were counted; None: since the server's counters started.
     lengths: the best draft length of each request; None if none was planned.
     """
-    timed, drafting = observation.timed, observation.draft_seconds
+    drafting = observation.draft_seconds
     return {
         "source": {
             "kind": observation.kind,
@@ -44,6 +45,7 @@ def observation_json(
         "gamma_is_lower_bound": observation.stated_gamma is None,
         "drafted_per_block": observation.drafted_per_block,
         "drafts_error": observation.calls_error,
+        **steps_json(observation),
         "drafts": observation.drafts,
         "drafted": observation.drafted,
         "accepted": observation.accepted,
@@ -57,7 +59,7 @@ def observation_json(
         "iid_consistent": observation.iid_consistent,
         "iid_p_value": observation.iid_p_value,
         **_requests_json(observation.requests, lengths),
-        "ms_per_token": None if timed is None else 1e3 * timed.seconds_per_token,
+        **times_json(observation),
         "draft_ms_per_block": None if drafting is None else 1e3 * drafting / observation.drafts,
     }
 
@@ -87,6 +89,8 @@ def observation_text(
             f"{1 + observation.accepted / least:.2f} tokens. The number of tokens generated "
             "meanwhile decides: keep the log's lines 'eval time = ... / N tokens'."
         )
+    elif steps := steps_lines(observation):
+        lines += steps
     elif observation.counted.drafted is not None:
         lines.append(f"Drafts ended early: {observation.counted.drafted:.1f} tokens on average.")
     lines += [*observation.notes, ""]
@@ -109,8 +113,7 @@ def observation_text(
         f"{observation.accepted_fraction:.3f}, which falls with gamma.",
         f"alpha_iid {'at least ' * observation.is_lower_bound}{observation.alpha_iid}{iid}.",
     ]
-    if (token := data["ms_per_token"]) is not None:
-        lines.append(f"A token took {token:.2f} ms ({1e3 / token:.1f} tokens/s).")
+    lines += times_lines(observation)
     if (drafting := data["draft_ms_per_block"]) is not None:
         lines.append(f"A draft took {drafting:.2f} ms.")
     if not observation.hits:

@@ -1,0 +1,83 @@
+"""The times of an observed server as text and JSON, by batch, and the steps that they count."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from engines.kind import engine_kinds
+from engines.observing.by_batch import AtBatch, by_batch, lines_of
+from engines.observing.observation import Observation
+from specplan.reports.table import MS, TOKENS, Column, table
+
+# Rows of the table by batch, those with the most lines; JSON has all.
+_BATCHES_SHOWN = 12
+
+
+def steps_json(observation: Observation) -> dict[str, Any]:
+    """Returns JSON fields on the steps that are counted: all, or those that drafted."""
+    return {
+        "length_of": "all_steps" if observation.all_steps else "drafting_steps",
+        "drafting_steps": observation.drafting,
+    }
+
+
+def times_json(observation: Observation) -> dict[str, Any]:
+    """Returns JSON fields on the time of a token, at the usual batch and at each batch."""
+    timed = observation.timed
+    return {
+        "ms_per_token": None if timed is None else 1e3 * timed.seconds_per_token,
+        "batch": None if timed is None else timed.batch,
+        "by_batch": [
+            {
+                "batch": each.batch,
+                "lines": each.lines,
+                "ms_per_token": each.ms,
+                "ms_per_token_error": each.ms * each.error,
+                "tokens_per_second": each.tokens_per_second,
+                "length": each.length,
+            }
+            for each in by_batch(lines_of(timed))
+        ],
+    }
+
+
+def steps_lines(observation: Observation) -> list[str]:
+    """Returns a sentence if only some steps drafted; [] if all did, or it is not known."""
+    drafting = observation.drafting
+    if drafting is None:
+        return []
+    return [
+        f"Only {drafting} of {observation.drafts} steps drafted "
+        f"({100 * drafting / observation.drafts:.0f} %), as a lookup's do: lengths and rates here "
+        f"count all steps. {engine_kinds()[observation.kind].title} counts those that drafted, "
+        f"which yield {1 + observation.accepted / drafting:.2f} tokens."
+    ]
+
+
+def times_lines(observation: Observation) -> list[str]:
+    """Returns the time of a token, and a table by batch if the source has several."""
+    timed, lines = observation.timed, list[str]()
+    if timed is not None:
+        token = timed.seconds_per_token
+        batch = "" if timed.batch in (None, 1) else f" at batch {timed.batch}"
+        lines.append(f"A token took {1e3 * token:.2f} ms{batch} ({1 / token:.1f} tokens/s).")
+    found = by_batch(lines_of(timed))
+    if len(found) > 1:
+        lines += ["", _batches(found), ""]
+    if not observation.all_steps:
+        lines.append(
+            "The source counts the steps that drafted, and no tokens: a lookup, which does not "
+            "draft at every step, yields fewer tokens per step."
+        )
+    return lines
+
+
+def _batches(found: Sequence[AtBatch]) -> str:
+    usual = sorted(found, key=lambda each: each.lines)[-_BATCHES_SHOWN:]
+    columns: list[Column[AtBatch]] = [
+        ("batch", "{batch}"),
+        ("lines", "{lines}"),
+        ("tokens/call", "{length:.2f}"),
+        (MS, "{ms:.2f}"),
+        (TOKENS, "{tokens_per_second:.1f}"),
+    ]
+    return table(sorted(usual, key=lambda each: each.batch), columns)
