@@ -11,6 +11,7 @@ from engines.observing.observation import Observation
 from engines.observing.profiles import observed_profile, observed_run
 from engines.sources import between, is_live, readings, total
 from estimator.profiles.profile_file import write_profile
+from simulator.cost.cost import ChangedCost
 from simulator.cost.curves import CostModel
 from simulator.cost.fitted.runs import Run
 from simulator.cost.setting import DEFAULT_CONTEXT
@@ -156,6 +157,7 @@ def _written(observation: Observation, reading: Observed, asking: ObserveArgumen
     """Writes the observation as a profile; returns a sentence on how to plan with the profile."""
     assert reading.output is not None
     cost = None if asking.costs is None else asking.price()
+    cost = cost.inner if isinstance(cost, ChangedCost) and cost.same_times else cost
     profile = observed_profile(
         observation,
         draft_sampling=reading.draft_sampling or "argmax",
