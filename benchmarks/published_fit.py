@@ -36,8 +36,8 @@ FIRST = {
 }  # fmt: skip
 # Over measured kernels these are closer to 1, and what is left of a layer is between its kernels.
 FIRST_OVER_KERNELS = {
-    "roof": (1.0, 0.05), "layer": (4e-6, 0.4), "experts": (0.8, 0.5), "arithmetic": (1.0, 0.1),
-    "plain": (3e-4, 0.5), "block": (6e-4, 0.6), "draft": (1.2e-4, 0.8), "sequence": (2e-6, 1.0),
+    "roof": (1.0, 0.05), "layer": (4e-6, 0.4), "experts": (0.9, 0.3), "arithmetic": (1.0, 0.1),
+    "plain": (3e-4, 0.5), "block": (6e-4, 0.6), "draft": (1.2e-4, 0.8), "sequence": (5e-6, 1.0),
     "prompt": (1.2, 0.5), "cache": (1.0, 0.15), "recache": (0.2, 0.8),
 }  # fmt: skip
 # As many deployments as shrink a trait's effect by half; the meeting of two traits more.

@@ -32,8 +32,8 @@ SYSTEMS: Mapping[str, str] = {
 SERVERS: Mapping[str, str] = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "trtllm"}
 # Where no server is named.
 ANY_SERVER = "vllm"
-# How the library draws the experts of a token, in decoding.
-_ROUTING = "power_law_1.2"
+# Tokens take experts in turn, so that few tokens read as many experts as they choose.
+_ROUTING = "balanced"
 
 
 def missing(gpu: str, engine: str | None) -> str | None:
@@ -88,7 +88,7 @@ class MeasuredKernels(KernelTables):
         kind = _format_name(stored, self._system, routed=True)
         sizes = (hidden, inner, active, count, gpus, 1)
         return self._time(
-            f"experts {kind} {rows} {sizes}",
+            f"experts {_ROUTING} {kind} {rows} {sizes}",
             lambda ops, kinds: ops.MoE("", 1, *sizes, kinds.MoEQuantMode[kind], _ROUTING, 1),
             rows=rows,
         )

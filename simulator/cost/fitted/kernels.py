@@ -4,7 +4,8 @@ A pass over n new tokens in each of b sequences is the sum of its kernels. Produ
 b · n rows. Attention is measured with one query per sequence: the n queries of verification read
 the caches once and take at most n decoding steps' attention, and the parameter "recache" is the
 share of that bound. The roofline prices caches other than keys and values (latent, indexed,
-recurrent), which have no tables.
+recurrent), which have no tables. Further seconds that no parameter scales: the logits of all new
+tokens are read and written, and on several GPUs each pass that chooses tokens gathers them.
 """
 
 from abc import ABC, abstractmethod
@@ -13,8 +14,14 @@ from dataclasses import dataclass, replace
 from simulator.cost.fitted.machine import DeployedMachine, Work, roof_seconds, work
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import over_pcie
+from simulator.cost.roofline.forward import distinct_experts
 from simulator.cost.roofline.shapes import ModelShape, Weights
 
+# Bytes that a server reads and writes for each value of the logits: 2 from the product, 6 to make
+# 32 bits of them, 4 to choose a token.
+_LOGIT_BYTES = 12
+# Least time to gather logits from several GPUs, three times that of an all-reduce by its own kernel.
+_GATHER_SECONDS = 18e-6
 # Rows of a chunk in which servers read prompts.
 CHUNK = 2048
 _PLAIN_CACHES = ("full", "sliding", "chunked")
@@ -56,7 +63,10 @@ class KernelTables(ABC):
         self, *, rows: int, hidden: int, inner: int, count: int, active: int, gpus: int,
         stored: float,
     ) -> float:  # fmt: skip
-        """Returns the time of one layer's `count` routed experts, `active` per token, on `gpus`."""
+        """Returns the time of one layer's `count` routed experts, `active` per token, on `gpus`.
+
+        The tokens take experts in turn: they read rows · active of them, at most all.
+        """
 
     @abstractmethod
     def attention(
@@ -95,29 +105,40 @@ class KernelMachine(DeployedMachine):
     def all_reduce(self, tokens: int, hidden: int, tp: int) -> float:
         return self.tables.all_reduce(rows=tokens, hidden=hidden, gpus=tp)
 
+    def all_reduces(self, shape: ModelShape, tokens: int, tp: int) -> float:
+        """Returns the seconds of a pass's all-reduces, and of gathering its logits; 0 on one GPU."""
+        link, values = self.deployment.hardware.link_bandwidth, tokens * _logits(shape)
+        if tp == 1 or values == 0 or link is None:
+            return super().all_reduces(shape, tokens, tp)
+        gathered = _GATHER_SECONDS + 2 * values * (tp - 1) / tp / link
+        return super().all_reduces(shape, tokens, tp) + gathered
+
+    def block_pass(self, load: LoadPoint, new_tokens: int) -> Work:
+        # Servers handle drafted tokens one sequence after the other, while the GPU waits.
+        return super().block_pass(load, new_tokens) + work(sequence=load.batch * new_tokens)
+
     def prompt_work(self, tokens: float) -> Work:
         shape, tp = self.deployment.target, self.deployment.conditions.tp
         seconds = self._products(shape.multiplied, shape, rows=CHUNK, tp=tp)
-        seconds += self.all_reduces(shape, CHUNK, tp)
+        seconds += super().all_reduces(shape, CHUNK, tp)
         return work(prompt=tokens * seconds / CHUNK)
 
     def target_work(self, load: LoadPoint, new_tokens: int) -> Work:
         shape, tp = self.deployment.target, self.deployment.conditions.tp
         rows = load.batch * new_tokens
         routed, others = shape.only("experts"), shape.without("embedding", "experts")
-        # Tokens of one sequence share experts, which tables of independent tokens do not know.
         first = self._products(routed, shape, rows=load.batch, tp=tp)
         further = self._products(routed, shape, rows=rows, tp=tp) - first
         once = self._cached(shape, load, load.batch, tp=tp)
         again = self._cached(shape, load, rows, tp=tp) - once
+        choosing = _LOGIT_BYTES * rows * _logits(shape) / self.deployment.hardware.bandwidth
         return work(
             roof=self._products(others, shape, rows=rows, tp=tp) + first,
             layer=shape.layers,
             experts=max(further, 0.0),
-            sequence=rows,
             cache=once,
             recache=max(again, 0.0),
-            fixed=self.all_reduces(shape, rows, tp),
+            fixed=self.all_reduces(shape, rows, tp) + choosing,
         )
 
     def _products(
@@ -130,13 +151,35 @@ class KernelMachine(DeployedMachine):
             if each.experts:
                 layers, inner = _expert_layers(each, shape)
                 sizes = {"hidden": shape.hidden, "inner": inner, "count": each.experts}
-                sizes |= {"rows": rows, "active": each.active, "gpus": tp}
-                seconds += layers * self.tables.experts(**sizes, stored=stored)
+                sizes |= {"active": each.active, "gpus": tp}
+                seconds += layers * self._experts(rows, stored, sizes)
                 continue
             for outputs, inputs, count in _matrices(each, shape, tp):
                 sizes = {"rows": rows, "outputs": outputs, "inputs": inputs}
                 seconds += count * self.tables.product(**sizes, stored=stored)
         return seconds
+
+    def _experts(self, rows: int, stored: float, sizes: dict[str, int]) -> float:
+        """Returns the seconds of one layer's experts for `rows` tokens that choose them by chance.
+
+        They are the time of the fewer tokens that read as many experts in turn, and the arithmetic
+        of the tokens beyond those that read all in turn.
+        """
+        count, active = sizes["count"], sizes["active"]
+        read = float(distinct_experts(rows, experts=count, active=active))
+
+        def seconds(tokens: float) -> float:
+            low = max(int(tokens), 1)
+            few = self.tables.experts(rows=low, stored=stored, **sizes)
+            if tokens <= low:
+                return few
+            return few + (tokens - low) * (
+                self.tables.experts(rows=low + 1, stored=stored, **sizes) - few
+            )
+
+        every = count / active
+        arithmetic = seconds(max(rows, every)) - seconds(every)
+        return seconds(read / active) + max(arithmetic, 0.0)
 
     def _cached(self, shape: ModelShape, load: LoadPoint, batch: int, *, tp: int) -> float:
         seconds = 0.0
@@ -159,6 +202,11 @@ class KernelMachine(DeployedMachine):
                 again = replace(load, batch=batch)
                 seconds += roof_seconds(bare, self.deployment.hardware, again, new_tokens=1, tp=tp)
         return seconds
+
+
+def _logits(shape: ModelShape) -> float:
+    """Returns the number of tokens between which a pass chooses; 0 without an output matrix."""
+    return sum(each.values for each in shape.only("head")) / shape.hidden
 
 
 def _matrices(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, int, int]]:

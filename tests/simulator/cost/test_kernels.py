@@ -73,7 +73,13 @@ def test_a_step_of_a_dense_model_is_its_five_products_attention_and_no_all_reduc
     layers = sum(1e-12 * n * k + 4e-6 for n, k in sides)
     assert amount(work, "roof") == pytest.approx(32 * layers + 1e-12 * 128256 * 4096 + 4e-6)
     assert amount(work, "cache") == pytest.approx(32 * 4e-6)
-    assert (amount(work, "plain"), amount(work, "block"), work[-1]) == (1, 0, 0)
+    assert (amount(work, "plain"), amount(work, "block"), amount(work, "sequence")) == (1, 0, 0)
+
+
+def test_the_logits_of_every_new_token_are_read_and_written() -> None:
+    of, bandwidth = machine(), SERVED.deployment.hardware.bandwidth
+    assert of.plain_work(LOAD)[-1] == pytest.approx(4 * 128256 * 12 / bandwidth)
+    assert of.checking_work(LOAD, 3)[-1] == pytest.approx(12 * 128256 * 12 / bandwidth)
 
 
 def test_verification_takes_more_rows_and_reads_caches_between_once_and_each_query() -> None:
@@ -92,7 +98,10 @@ def test_several_gpus_divide_products_and_heads_and_agree_twice_a_layer() -> Non
     assert ("product", 4, 1536, 4096, 2.0) in lookups(of)
     assert ("product", 4, 4096, 1024, 2.0) in lookups(of)
     assert ("attention", 4, 1000, 8, 2, 128) in lookups(of)
-    assert work[-1] == pytest.approx(2 * 32 * 4e-6)
+    alone, hardware = machine().plain_work(LOAD)[-1], SERVED.deployment.hardware
+    assert hardware.link_bandwidth is not None
+    gathered = 18e-6 + 2 * 4 * 128256 * 3 / 4 / hardware.link_bandwidth
+    assert work[-1] == pytest.approx(alone + gathered + 2 * 32 * 4e-6)
 
 
 def test_further_tokens_experts_are_apart_from_those_of_a_step() -> None:
@@ -106,9 +115,12 @@ def test_further_tokens_experts_are_apart_from_those_of_a_step() -> None:
     }
     assert inner % 32 == 0
     assert inner * layers == 6 * 512
-    assert amount(plain, "roof") - amount(dense, "roof") == pytest.approx(layers * 4e-5)
+    # Two of eight experts: 4 tokens in turn read all, tokens that choose by chance fewer.
+    alike = {rows: 4 * (1 - 0.75**rows) for rows in (4, 8)}
+    assert amount(plain, "roof") - amount(dense, "roof") == pytest.approx(layers * 1e-5 * alike[4])
     assert amount(plain, "experts") == 0
-    assert amount(block, "experts") == pytest.approx(layers * 4e-5)
+    beyond = 1e-5 * (alike[8] - alike[4]) + 4e-5
+    assert amount(block, "experts") == pytest.approx(layers * beyond)
 
 
 def test_caches_without_tables_are_priced_by_the_roofline() -> None:
