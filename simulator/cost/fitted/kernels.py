@@ -20,7 +20,7 @@ from simulator.cost.roofline.shapes import ModelShape, Weights
 # Bytes that a server reads and writes for each value of the logits: 2 from the product, 6 to make
 # 32 bits of them, 4 to choose a token.
 _LOGIT_BYTES = 12
-# Least time to gather logits from several GPUs, three times that of an all-reduce by its own kernel.
+# Least time to gather logits from several GPUs: three all-reduces of an engine's own kernel.
 _GATHER_SECONDS = 18e-6
 # Rows of a chunk in which servers read prompts.
 CHUNK = 2048
@@ -106,7 +106,7 @@ class KernelMachine(DeployedMachine):
         return self.tables.all_reduce(rows=tokens, hidden=hidden, gpus=tp)
 
     def all_reduces(self, shape: ModelShape, tokens: int, tp: int) -> float:
-        """Returns the seconds of a pass's all-reduces, and of gathering its logits; 0 on one GPU."""
+        """Returns the seconds of a pass's all-reduces and of gathering its logits."""
         link, values = self.deployment.hardware.link_bandwidth, tokens * _logits(shape)
         if tp == 1 or values == 0 or link is None:
             return super().all_reduces(shape, tokens, tp)
