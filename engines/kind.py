@@ -138,7 +138,7 @@ class EngineKind:
 
     start: starts the engine with a pair; None: specplan does not run it.
     connect: connects to a running server by URL; None: the engine has no server.
-    takes: names of the optional settings that the engine accepts.
+    takes: names of the optional settings that the engine accepts; "gguf": it loads GGUF files.
     draft_samplings: the engine's ways of drafting, the default first.
     drafts_past_end: whether a block drafts γ tokens even if fewer can still be emitted.
     drafts_with_prompt: whether the pass over the prompt also verifies a draft.

@@ -8,7 +8,11 @@ from engines.kind import Drafted, EngineKind, Exports, PrintedCounts, later, met
 def _fixed(gamma: int, draft: Drafted, sampling: str | None, _: object, p_min: float) -> str:
     # p-min 0: draft on however unsure the draft is. Builds before May 2026 say --draft-max.
     drawn = " --spec-draft-sampling probabilistic" if sampling == "sampled" else ""
-    model = "" if draft.file is None else f" --model-draft {shlex.quote(draft.file)}"
+    model = ""
+    if draft.file is not None and draft.file.startswith("hf:"):
+        model = f" --spec-draft-hf {shlex.quote(draft.file.removeprefix('hf:'))}"
+    elif draft.file is not None:
+        model = f" --model-draft {shlex.quote(draft.file)}"
     return (
         f"--spec-type {methods_of('llama.cpp')[draft.kind]}{model}"
         f" --spec-draft-n-max {gamma} --spec-draft-p-min {p_min:g}{drawn}"
@@ -25,9 +29,9 @@ def _lookup(gamma: int, _shortest: int, longest: int) -> str:
 KIND = EngineKind(
     name="llama.cpp",
     title="llama.cpp",
-    start=later("engines.servers.llama_cpp:LlamaCpp.of_folders"),
+    start=later("engines.servers.llama_cpp:LlamaCpp.of_models"),
     connect=later("engines.servers.llama_cpp:LlamaCppServer"),
-    takes=frozenset({"synthetic", "threads"}),
+    takes=frozenset({"gguf", "synthetic", "threads"}),
     acceptance="counts",
     prints=(
         PrintedCounts("metrics", ("llamacpp",), "llama_cpp:read_page"),

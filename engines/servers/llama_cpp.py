@@ -24,6 +24,8 @@ from engines.observing.llama_cpp import TURNS_ON
 from engines.observing.printed import MetricsPage
 from engines.servers.http import get_text, post_json
 from engines.servers.process import serving, thread_seconds
+from engines.text_scores import TextScores
+from estimator.model_shapes.gguf_header import is_gguf
 from estimator.timing.threads import chosen_threads
 
 START_SECONDS = 300.0
@@ -103,7 +105,29 @@ class LlamaCppServer:
         return self._answered
 
     def tokens_of(self, text: str) -> list[int]:
-        return list(post_json(f"{self.url}/tokenize", {"content": text})["tokens"])
+        """Returns the ids of a prompt, after those with which the model's texts begin."""
+        body = {"content": text, "add_special": True}
+        return list(post_json(f"{self.url}/tokenize", body)["tokens"])
+
+    def score(self, prompt: Sequence[int], tokens: Sequence[int]) -> TextScores:
+        """Returns the served model's scores of a text; ranks other than the first are 2.
+
+        The server decodes the text under a grammar that allows nothing else.
+        """
+        body = {
+            "prompt": list(prompt), "n_predict": len(tokens), "temperature": 0.0, "n_probs": 1,
+            "samplers": ["temperature"], "ignore_eos": True, "return_tokens": True,
+            "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in tokens),
+        }  # fmt: skip
+        answer = post_json(f"{self.url}/completion", body)
+        if answer["tokens"] != list(tokens):
+            raise ValueError(
+                "this version of llama.cpp must decode a text of given ids (a grammar of tokens), "
+                f"got {len(answer['tokens'])} other ids"
+            )
+        found = answer["completion_probabilities"]
+        ranks = [1 if each["top_logprobs"][0]["id"] == each["id"] else 2 for each in found]
+        return TextScores.of([min(0.0, each["logprob"]) for each in found], ranks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +143,16 @@ class LlamaCpp:
     threads: int
 
     @classmethod
-    def of_folders(cls, models: Models, settings: EngineSettings) -> Self:
-        """Returns llama.cpp with a pair from Hugging Face folders, converted to GGUF files."""
-        from engines.servers.gguf_files import write_gguf
+    def of_models(cls, models: Models, settings: EngineSettings) -> Self:
+        """Returns llama.cpp with a pair of GGUF files, or of folders that become GGUF files."""
+        target, draft = Path(models.target), Path(models.draft)
+        if not is_gguf(target):
+            from engines.servers.gguf_files import write_gguf
 
-        tokenizer = Path(models.target)
-        target, draft = (models.folder / f"{name}.gguf" for name in ("target", "draft"))
-        write_gguf(tokenizer, tokenizer, target)
-        write_gguf(Path(models.draft), tokenizer, draft)
+            folders = (target, draft)
+            target, draft = (models.folder / f"{name}.gguf" for name in ("target", "draft"))
+            for folder, file in zip(folders, (target, draft), strict=True):
+                write_gguf(folder, folders[0], file)
         return cls(target, draft, models.positions, chosen_threads(settings.threads))
 
     @property

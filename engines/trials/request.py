@@ -1,14 +1,19 @@
 """Requests for runs on an engine: every setting that is read, by the name of its option."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from engines.engine import Engine, Prompts
 from engines.kind import EngineKind, EngineSettings, Models, engine_kinds, listed, names_of
 from estimator.settings import PromptSettings, TimingSettings
 from estimator.traces.traces import DraftSampling
+
+if TYPE_CHECKING:
+    from estimator.loading.folders import FolderPair
 
 # Positions left free beyond the longest prompt, its text and a draft.
 SPARE_POSITIONS = 8
@@ -50,7 +55,7 @@ class OnEngine:
                 f"precision needs {kind.name}'s servers together: in turn, no speed-up is known "
                 "before the last one has run"
             )
-        if engine.laws == "engine" and not kind.scores_texts:
+        if engine.laws == "engine" and not (kind.scores_texts or self._loads_gguf):
             raise ValueError(
                 f"laws must be local with {kind.name}, whose server scores no given text"
             )
@@ -62,6 +67,18 @@ class OnEngine:
         if self.engine.engine not in runs:
             raise ValueError(f"engine must be one of {', '.join(runs)}, got {self.engine.engine}")
         return engine_kinds()[self.engine.engine]
+
+    def pair(self, folder: Path) -> FolderPair:
+        """Returns the pair and its prompts, see `gguf_pair` and `folder_pair`.
+
+        folder: for temporary files.
+        """
+        from engines.servers.gguf_pairs import gguf_pair  # imports torch
+        from estimator.loading.folders import folder_pair
+
+        stated = (self.target, self.drafts, self.text)
+        own = gguf_pair(*stated, self.engine) if self._loads_gguf else None
+        return folder_pair(*stated, folder) if own is None else own
 
     def started(
         self, target: str, draft: str, folder: Path, prompts: Prompts, tokens: int
@@ -81,6 +98,10 @@ class OnEngine:
         """Whether the servers of all γ run at once, rather than one after the other."""
         stated = self.engine.servers
         return not self.kind.in_turn if stated is None else stated == "together"
+
+    @property
+    def _loads_gguf(self) -> bool:
+        return "gguf" in self.kind.takes
 
     def _require_taken(self, option: str, value: object) -> None:
         name = option.replace("-", "_")

@@ -17,7 +17,6 @@ from engines.text_scores import Scorer, engine_scorer, local_scorer
 from engines.trials.request import MeasureEngine, ValidateEngine
 from engines.trials.timing import precision_percent
 from engines.trials.trial import Trial
-from estimator.loading.folders import folder_pair
 from estimator.progress import CountedProgress, Progress
 from estimator.timing.precision import Until
 from estimator.timing.rates import LEAST_PROMPTS
@@ -34,7 +33,7 @@ def completed(
     require_one_process("--engine")
     with TemporaryDirectory(prefix="specplan-") as name:
         folder = Path(name)
-        pair = folder_pair(request.target, request.drafts, request.text, folder)
+        pair = request.pair(folder)
         kind, settings = request.kind, request.engine
         if settings.target_url is not None and kind.connect is not None:
             urls = (settings.target_url, request.server, settings.draft_url)
@@ -51,8 +50,10 @@ def completed(
             other_prompts=pair.prompts[half:],
             repeats=request.timing.repeats,
         )
-        local = settings.laws == "local" or not kind.scores_texts
-        scorer = local_scorer(pair.target, pair.draft) if local else engine_scorer(engine)
+        by_engine = kind.scores_texts or pair.scored_by_engine
+        if settings.laws is not None:
+            by_engine = settings.laws == "engine"
+        scorer = engine_scorer(engine) if by_engine else local_scorer(pair.target, pair.draft)
         yield engine, scorer, run_trial(engine, trial, progress=progress)
 
 

@@ -27,7 +27,6 @@ from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning
 from engines.tuning.search import Search, Shown
 from engines.tuning.tuned import Tuned
 from estimator.draft_names.kind import EMBEDDED
-from estimator.loading.folders import folder_pair
 from estimator.loading.pairs import load, one_draft
 from estimator.progress import SILENT, Progress
 from estimator.prompts.prompts import prompt_ids
@@ -74,7 +73,7 @@ def _engine(request: TuneEngine) -> Ready:
     how = replace(request.how, together=request.together, draft_sampling=request.draft_sampling)
     with TemporaryDirectory(prefix="specplan-") as name:
         folder = Path(name)
-        pair = folder_pair(request.target, request.drafts, how.text, folder)
+        pair = request.pair(folder)
         prompts = pair.prompts[: how.text.num_prompts]
         tokens = how.text.max_new_tokens + how.max_gamma
         engine = request.started(pair.target, pair.draft, folder, prompts, tokens)

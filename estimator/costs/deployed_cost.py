@@ -15,9 +15,9 @@ from simulator.cost.roofline.deployment import Deployment, over_pcie
 
 # `--dtype` by the names that priors have; other formats are plain.
 _FORMATS = {"fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "int4": "int4",
-            "q8_0": "gguf", "q4_0": "gguf"}  # fmt: skip
+            "q8_0": "gguf", "q4_0": "gguf", "gguf": "gguf"}  # fmt: skip
 # Formats of weights that no table holds.
-_NOT_MEASURED = ("float32", "q8_0", "q4_0")
+_NOT_MEASURED = ("float32", "q8_0", "q4_0", "gguf")
 Model = Literal["kernels", "public"]
 # Smaller relative differences between the models are not reported.
 _DIFFERENT = 0.15
@@ -61,6 +61,7 @@ def deployed_cost(
     runs: measured speeds of this deployment, which make the cost more certain.
     known: values by parameter that the user states. Only the roofline has these parameters.
     """
+    dtype = deployment.target.stored_as if dtype is None else dtype
     gpu, tp = deployment.hardware.name, deployment.conditions.tp
     machine = gpu if tp == 1 else f"{tp} × {gpu}"
     traits = _traits(deployment, engine, dtype)

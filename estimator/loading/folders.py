@@ -77,8 +77,9 @@ class FolderPair:
     """A target, a draft model and prompts, for an engine (a server) that loads models itself.
 
     target_name, draft_name: the names that the user gave.
-    target, draft: hub names or folders to load from. The draft's folder contains a tokenizer.
+    target, draft: hub names, folders or files to load from. A draft's folder has a tokenizer.
     prompts: token ids per prompt, for at least two prompts.
+    scored_by_engine: whether only the engine itself can load the models, and so score texts.
     """
 
     target_name: str
@@ -86,14 +87,13 @@ class FolderPair:
     target: str
     draft: str
     prompts: tuple[tuple[int, ...], ...]
+    scored_by_engine: bool = False
 
 
 def folder_pair(
     target: str | None, drafts: Sequence[str], text: PromptSettings, folder: Path
 ) -> FolderPair:
     """Returns a target, a draft and prompts for an engine, without loading the models.
-
-    Prompts are twice as many as requested: half to measure costs, half to check predictions.
 
     target: embedded, a hub name or a folder; None: embedded.
     drafts: name of one draft model; empty: the embedded draft, if the target is embedded.
@@ -105,14 +105,21 @@ def folder_pair(
     loaded = _whole_embedded_draft(folder) if draft == EMBEDDED else draft
     tokenizer = load_tokenizer(source)
     require_same_tokenizer(tokenizer, load_tokenizer(loaded), target_name=target, draft_name=draft)
+    return FolderPair(target, draft, source, loaded, pair_prompts(text, tokenizer, target))
+
+
+def pair_prompts(
+    text: PromptSettings, tokenizer: Any, target_name: str
+) -> tuple[tuple[int, ...], ...]:
+    """Returns twice as many prompts as requested: half to measure costs, half to predict."""
     twice = replace(text, num_prompts=2 * text.num_prompts)
-    prompts = tuple(map(tuple, prompt_ids(twice, tokenizer, target)))
+    prompts = tuple(map(tuple, prompt_ids(twice, tokenizer, target_name)))
     if len(prompts) < 2:
         raise ValueError(
             "prompts must be at least 2 with --engine, since prices come from other ones than "
             f"those predicted, got {len(prompts)}"
         )
-    return FolderPair(target, draft, source, loaded, prompts)
+    return prompts
 
 
 def _draft_name(target: str, drafts: Sequence[str]) -> str:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from estimator.model_shapes.counting import Count, count
+from estimator.model_shapes.gguf_header import is_gguf
+from estimator.model_shapes.gguf_shape import gguf_shape
 from estimator.model_shapes.head_kind import Head, HeadKind, head_kinds
 from estimator.model_shapes.kept_counts import count_once
 from estimator.model_shapes.shape import shape_of, storage
@@ -32,15 +34,25 @@ def read_pair(
     activations: str | None = None,
     uncached: bool = False,
 ) -> tuple[ModelShape, DraftShape]:
-    """Returns the shapes of the target and the draft; refuses files that are no valid config.json.
+    """Returns the shapes of the target and the draft, from config.json or GGUF files.
+
+    Refuses other files, and a dtype of weights that a GGUF file states itself.
 
     dtype, activations: number formats of weights and activations, as in `shape_of`.
     draft_dtype: number format of the draft's weights; None: dtype.
     uncached: whether to count both models afresh, without the user's cache of earlier counts.
     """
     counts = count if uncached else count_once
-    target_config, draft_config = _read_config(target_file), _read_config(draft_file)
-    head = kind_of(target_config, target={} if target_config == draft_config else draft_config)
+    # A GGUF file has no configuration for heads to be recognised by.
+    target_config, draft_config = (
+        {} if is_gguf(file) else _read_config(file) for file in (target_file, draft_file)
+    )
+    alike = target_config == draft_config
+    head = (
+        None
+        if is_gguf(target_file)
+        else kind_of(target_config, target={} if alike else draft_config)
+    )
     if head is not None:
         raise ValueError(
             f"{target_file} must be the configuration of a target, got one of {head.name}, a head: "
@@ -48,8 +60,15 @@ def read_pair(
         )
     file = target_file
     try:
-        target = shape_of(target_config, dtype=dtype, activations=activations, count=counts)
+        if is_gguf(target_file):
+            target = _gguf_shape(target_file, dtype)
+            dtype = None
+        else:
+            target = shape_of(target_config, dtype=dtype, activations=activations, count=counts)
         file = draft_file
+        if is_gguf(draft_file):
+            own = _gguf_shape(draft_file, draft_dtype)
+            return target, DraftShape("model", own, False, None, own.weight_bytes)
         draft = draft_of(
             draft_config,
             target=target_config,
@@ -61,6 +80,12 @@ def read_pair(
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
     return target, draft
+
+
+def _gguf_shape(path: Path, dtype: str | None) -> ModelShape:
+    if dtype is not None:
+        raise ValueError(f"dtype must not be given with a GGUF file, which states it, got {dtype}")
+    return gguf_shape(path)
 
 
 def _read_config(path: Path) -> dict[str, Any]:

@@ -82,7 +82,8 @@ def unloadable(what: str, name: str, error: Exception) -> ValueError:
 def _missing(path: Path, *, tokenizer: bool) -> str | None:
     """Returns why a path cannot be loaded; None if it may be loadable, e.g. a name on the hub."""
     if path.is_file():
-        return "it is a file"
+        gguf = path.suffix.lower() == ".gguf"
+        return "it is a GGUF file, which --engine llama.cpp takes" if gguf else "it is a file"
     if not path.is_dir():
         # A name of the hub has at most two parts.
         is_path = path.is_absolute() or len(path.parts) > 2

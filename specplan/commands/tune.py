@@ -9,6 +9,7 @@ import click
 from engines.tuning.outlook import Costs, Outlook
 from engines.tuning.request import AUTO_P_MINS, TuneEngine, TuneOwn, TuneServer
 from engines.tuning.tuned import Advised, Tuned, TunedRun
+from estimator.model_shapes.gguf_header import is_gguf
 from estimator.writing import builtins
 from simulator.numerics.intervals import percent
 from specplan.options import model_options as shared
@@ -107,8 +108,8 @@ def _costs(
 
 
 def _config(stated: Path | None, folder: str | None, model: str) -> Path:
-    """Returns the path of the stated config.json, else of the config.json in the model's folder."""
-    path = Path(folder or "") / "config.json"
+    """Returns the path of the stated config.json, else the model's own: config.json or GGUF."""
+    path = Path(folder or "") if is_gguf(folder) else Path(folder or "") / "config.json"
     if stated is None and (folder is None or not path.is_file()):
         raise click.UsageError(f"--{model}-config must be given with --gpu, got no folder's own")
     return path if stated is None else stated

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import gguf
 import torch
 from programs import TEXT, bpe_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
@@ -52,10 +53,33 @@ def other_pair(folder: Path) -> tuple[str, str, list[tuple[int, ...]]]:
     return sources[0], sources[1], prompts
 
 
+def quantised(source: Path, path: Path, form: str, **fields: str) -> Path:
+    """Copies a GGUF file with its matrices in another number format, and with further fields."""
+    read, kind = gguf.GGUFReader(source), gguf.GGMLQuantizationType[form]
+    writer = gguf.GGUFWriter(path, str(read.fields["general.architecture"].contents()))
+    for name, field in read.fields.items():
+        if not name.startswith("GGUF.") and name != "general.architecture":
+            inner = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+            writer.add_key_value(name, field.contents(), field.types[0], sub_type=inner)
+    for name, text in fields.items():
+        writer.add_string(f"tokenizer.{name}", text)
+    for tensor in read.tensors:
+        if tensor.data.ndim > 1:
+            values = gguf.quants.quantize(tensor.data, kind)
+            writer.add_tensor(tensor.name, values, raw_dtype=kind)
+        else:
+            writer.add_tensor(tensor.name, tensor.data)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
 def embedded_llama_cpp(folder: Path) -> LlamaCpp:
     """Returns llama.cpp with the embedded pair, written into a folder; one thread a model."""
     models = Models(TARGET, DRAFT, folder, POSITIONS)
-    return LlamaCpp.of_folders(models, EngineSettings("llama.cpp", threads=1))
+    return LlamaCpp.of_models(models, EngineSettings("llama.cpp", threads=1))
 
 
 def run_of(

@@ -74,6 +74,7 @@ class ModelShape:
     weights: by kind; a kind occurs more than once if its parts are stored differently.
     caches: by kind of layer.
     activations: number format of activations and cache.
+    stored_as: "gguf" if a GGUF file with quantised weights states the shape; else None.
     """
 
     name: str
@@ -84,6 +85,7 @@ class ModelShape:
     weights: tuple[Weights, ...]
     caches: tuple[CacheLayers, ...]
     activations: str
+    stored_as: Literal["gguf"] | None = None
 
     @property
     def parameters(self) -> int:
