@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,8 @@ from simulator.numerics.arguments import Floats, integer
 # Kinds of request, equally frequent, that stand for a beta distribution of α.
 KINDS = 8
 _LEAST = 1e-9
+# Tokens up to which blocks are counted exactly.
+_SHORT = 12
 # Number of grid points of the logit of α, and the grid's half-width in units of its scale.
 _GRID, _TAIL = 20_001, 30.0
 # Number of requests that are drawn at a time, so that arrays stay small.
@@ -71,12 +74,30 @@ class Blocks:
     def needed(self, tokens: float) -> Floats:
         """Returns the expected number of blocks that emit `tokens` tokens, by kind and γ.
 
-        Integer steps overshoot by (E[τ²]/E[τ] - 1)/2 tokens on average (Cox 1962, §3.1).
+        Integer steps overshoot by (E[τ²]/E[τ] - 1)/2 tokens on average (Cox 1962, §3.1). Short
+        outputs take the exact sum, m(n) = 1 + Σ_j P(τ = j) m(n - j).
         """
         if tokens <= 0:
             return np.zeros(self.accepted.shape)
+        if tokens <= _SHORT:
+            low, exact = int(tokens), self._exactly(ceil(tokens))
+            return np.asarray(exact[low] + (tokens - low) * (exact[-1] - exact[low]))
         overshoot = (self._squares / self.tokens - 1) / 2
         return np.asarray(np.maximum((tokens + overshoot) / self.tokens, 1.0))
+
+    def _exactly(self, most: int) -> Floats:
+        """Returns the expected number of blocks for 0, …, `most` tokens as a first axis."""
+        needed = np.zeros((most + 1, *self.accepted.shape))
+        gammas = np.arange(self.accepted.shape[-1])
+        beyond = np.append(self.accepted[..., 1:], 0 * self.accepted[..., :1], axis=-1)
+        for tokens in range(1, most + 1):
+            needed[tokens] = 1.0
+            for size in range(1, min(tokens, len(gammas) + 1)):
+                # A block emits `size` tokens with this probability, by γ.
+                accepted, ended = self.accepted[..., size - 1, None], beyond[..., size - 1, None]
+                emits = np.where(gammas >= size, accepted - ended, accepted * (gammas == size - 1))
+                needed[tokens] += emits * needed[tokens - size]
+        return needed
 
     def variation(self, tokens: float, spread: float) -> Floats:
         """Returns the squared coefficient of variation of the number of blocks per output, by γ.

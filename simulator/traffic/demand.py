@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -62,21 +63,32 @@ class Requests:
     @property
     def demand(self) -> Demand:
         """Mean lengths of prompts and outputs, and their spread."""
-        both = (self.prompt_tokens, self.output_tokens)
-        spreads = (float(each.std() / each.mean()) for each in both)
-        return Demand(*(float(each.mean()) for each in both), *spreads)
+        prompts, outputs = self.prompt_tokens, self.output_tokens
+        return Demand(
+            float(prompts.mean()),
+            float(outputs.mean()),
+            prompt_spread=float(prompts.std() / prompts.mean()),
+            output_spread=float(outputs.std() / outputs.mean()),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Mean tokens of a prompt and of an output, at least 1; spread: standard deviation / mean."""
+    """Mean tokens of a prompt and of an output, at least 1, and how both and arrivals vary.
+
+    prompt_spread, output_spread: standard deviation of a length over its mean.
+    replicas: servers that share a Poisson process of arrivals in turn (round robin). The gaps
+      between one server's arrivals then are sums of this many exponential gaps.
+    """
 
     prompt_tokens: float
     output_tokens: float
     prompt_spread: float = 0.0
     output_spread: float = 0.0
+    replicas: int = 1
 
     def __post_init__(self) -> None:
+        integer("replicas", self.replicas, at_least=1)
         for name in ("prompt_tokens", "output_tokens"):
             if not getattr(self, name) >= 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name):g}")
@@ -87,11 +99,26 @@ class Demand:
         return self.prompt_tokens + self.output_tokens / 2
 
     def arrivals(self, rate: float, count: int, *, seed: int) -> Requests:
-        """Returns `count` requests of mean length: a Poisson process with `rate` per second."""
-        number = integer("requests", count, at_least=1)
-        gaps = np.random.default_rng(seed).exponential(1 / rate, number)
-        lengths = (round(self.prompt_tokens), round(self.output_tokens))
-        return Requests(np.cumsum(gaps), *(np.full(number, length) for length in lengths))
+        """Returns `count` requests of one replica, at `rate` per second; see `replicas`.
+
+        Lengths are the means, or lognormal where they have a spread.
+        """
+        number, generator = integer("requests", count, at_least=1), np.random.default_rng(seed)
+        gaps = generator.gamma(self.replicas, 1 / (rate * self.replicas), number)
+        prompts = _lengths(self.prompt_tokens, self.prompt_spread, number, generator)
+        outputs = _lengths(self.output_tokens, self.output_spread, number, generator)
+        return Requests(np.cumsum(gaps), prompts, outputs)
+
+
+def _lengths(
+    mean: float, spread: float, number: int, generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Returns lognormal numbers of tokens, at least 1; without a spread, the rounded mean."""
+    if spread == 0:
+        return np.full(number, round(mean))
+    variance = math.log1p(spread**2)
+    drawn = mean * np.exp(generator.normal(-variance / 2, math.sqrt(variance), number))
+    return np.maximum(drawn.round(), 1).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,232 @@
+"""Replicas of one server that share arrivals in turn, and how many of them keep latency targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil, inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.numerics.arguments import Floats, integer
+from simulator.traffic.demand import LatencyTargets
+from simulator.traffic.events import serve
+from simulator.traffic.limit import REQUESTS, closed_limit, in_turn, simulated_limit
+from simulator.traffic.pair import Pair
+from simulator.traffic.server import Doubt
+from simulator.traffic.steady import max_rate, steady
+
+# Draws are counted up to this many times the most probable number of replicas.
+_MANY = 4
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One deployment of a model on some GPUs, with and without speculation.
+
+    gpus: GPUs of the replica, the product of the ways in which they share work; `tp`, `ep` and `dp`
+      say how many share each layer, the experts, and the requests.
+    dtype: number format of the weights; None: the format in the configuration.
+    draft: the draft's name.
+    batch_limit: most sequences that are decoded together.
+    price: money for a GPU and an hour; None: not stated.
+    doubt: returns random draws of costs and acceptance, or None if both are exact.
+    """
+
+    gpu: str
+    gpus: int
+    pair: Pair
+    tp: int = 1
+    ep: int = 1
+    dp: int = 1
+    dtype: str | None = None
+    draft: str | None = None
+    price: float | None = None
+    doubt: Callable[[], Doubt | None] = lambda: None
+
+    @property
+    def batch_limit(self) -> int:
+        return self.pair.drafting.slots
+
+    def limited(self, slots: int) -> Replica:
+        """Returns the replica with a smaller batch limit."""
+        drafting, baseline = (
+            replace(server, seconds=server.seconds[..., :slots, :])
+            for server in (self.pair.drafting, self.pair.baseline)
+        )
+
+        def doubt() -> Doubt | None:
+            drawn = self.doubt()
+            return None if drawn is None else replace(drawn, seconds=drawn.seconds[:, :slots])
+
+        pair = replace(self.pair, drafting=drafting, baseline=baseline)
+        return replace(self, pair=pair, doubt=doubt)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The load and what it is promised.
+
+    rate: requests per second of all replicas.
+    share: share of requests that must meet the targets.
+    max_gpus: most GPUs that a fleet may have.
+    requests, seed: requests that each simulated replica serves, and the seed of their arrivals.
+    """
+
+    rate: float
+    targets: LatencyTargets
+    share: float = 0.95
+    max_gpus: int = 1024
+    requests: int = REQUESTS
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        integer("max_gpus", self.max_gpus, at_least=1)
+        if not 0 < self.rate < inf:
+            raise ValueError(f"rate must lie above 0 and be finite, got {self.rate:g}")
+        if not 0 < self.share < 1:
+            raise ValueError(f"share must lie between 0 and 1, got {self.share:g}")
+        if self.targets == LatencyTargets():
+            raise ValueError("targets must have a TTFT or a TPOT, got none")
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Equal replicas under a load.
+
+    gamma: drafted tokens per block; 0: started without a draft.
+    replicas: how many there are.
+    """
+
+    replica: Replica
+    gamma: int
+    replicas: int
+    goal: Goal
+
+    @property
+    def gpus(self) -> int:
+        return self.replicas * self.replica.gpus
+
+    @property
+    def price(self) -> float | None:
+        """Money for an hour; None if no price is stated."""
+        each = self.replica.price
+        return None if each is None else self.gpus * each
+
+    @property
+    def spent(self) -> float:
+        """What the search makes least: money, or GPUs if no price is stated."""
+        return float(self.gpus) if self.price is None else self.price
+
+    @cached_property
+    def closed_limit(self) -> float:
+        """Largest rate of all replicas at which the share is kept, in closed form."""
+        server, goal = self.replica.pair.server(self.gamma), self.goal
+        demand = in_turn(self.replica.pair.demand, self.replicas)
+        limit = closed_limit(server, demand, self.gamma, goal.targets, goal.share)
+        return self.replicas * limit
+
+    @cached_property
+    def limit(self) -> float:
+        """Largest rate of all replicas at which the share is kept, by simulation."""
+        server, goal = self.replica.pair.server(self.gamma), self.goal
+        demand = in_turn(self.replica.pair.demand, self.replicas)
+        found = simulated_limit(
+            server,
+            demand,
+            self.gamma,
+            goal.targets,
+            goal.share,
+            requests=goal.requests,
+            seed=goal.seed,
+        )
+        return self.replicas * found
+
+    def simulated_share(self) -> float:
+        """Returns the share of requests that meet the targets, in a simulation of one replica."""
+        pair, goal = self.replica.pair, self.goal
+        rate = goal.rate / self.replicas
+        if (
+            rate >= float(pair.under(self.gamma, rate).max_rate)
+            and goal.targets.first_seconds is None
+        ):
+            return 0.0
+        demand = in_turn(pair.demand, self.replicas)
+        arrived = demand.arrivals(rate, goal.requests, seed=goal.seed)
+        return serve(pair.server(self.gamma), arrived, self.gamma, seed=goal.seed).within(
+            goal.targets
+        )
+
+    def of(self, replicas: int) -> Fleet:
+        """Returns the fleet with another number of replicas."""
+        return replace(self, replicas=replicas)
+
+
+def closed_fleet(replica: Replica, gamma: int, goal: Goal) -> Fleet | None:
+    """Returns the fewest replicas that keep the targets in closed form; None: `max_gpus` do not."""
+    most = goal.max_gpus // replica.gpus
+    pair = replica.pair
+    server = pair.server(gamma)
+    least = max(1, ceil(goal.rate / float(pair.under(gamma, goal.rate).max_rate)))
+
+    def keeps(replicas: int) -> bool:
+        state = steady(server, in_turn(pair.demand, replicas), gamma, goal.rate / replicas)
+        return bool(state.share(goal.targets)[0] >= goal.share)
+
+    if least > most or not keeps(most):
+        return None
+    low, high = least - 1, most
+    step = 1
+    while low + step < high and not keeps(low + step):
+        low, step = low + step, 2 * step
+    high = min(high, low + step)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if keeps(middle) else (middle, high)
+    return Fleet(replica, gamma, high, goal)
+
+
+def simulated_fleet(guess: Fleet) -> Fleet | None:
+    """Returns the fewest replicas that keep the targets in simulations; None: `max_gpus` do not.
+
+    guess: a fleet of about as many replicas.
+    """
+    most, fleet = guess.goal.max_gpus // guess.replica.gpus, guess
+    if fleet.simulated_share() >= fleet.goal.share:
+        while fleet.replicas > 1:
+            fewer = fleet.of(fleet.replicas - 1)
+            if fewer.simulated_share() < fleet.goal.share:
+                break
+            fleet = fewer
+        return fleet
+    while fleet.replicas < most:
+        fleet = fleet.of(fleet.replicas + 1)
+        if fleet.simulated_share() >= fleet.goal.share:
+            return fleet
+    return None
+
+
+def drawn_gpus(fleet: Fleet, doubt: Doubt | None) -> Floats | None:
+    """Returns the GPUs that each draw of costs and acceptance needs; infinite: _MANY times more.
+
+    The closed form counts replicas at each draw. Its rate is multiplied by the factor by which its
+    limit exceeds the simulation's, so that the most probable values give the fleet's own number.
+    """
+    if doubt is None:
+        return None
+    pair, goal, gamma = fleet.replica.pair, fleet.goal, fleet.gamma
+    drafting, baseline = map(doubt.of, (pair.drafting, pair.baseline))
+    server = replace(pair, drafting=drafting, baseline=baseline, measured={}).server(gamma)
+    excess = fleet.closed_limit / fleet.limit if fleet.limit > 0 else 1.0
+    needed, rate = np.full(len(doubt.logits), inf), goal.rate * excess
+    fewest = max(1, ceil(rate / float(np.max(max_rate(server, pair.demand, gamma)))))
+    most = min(_MANY * fleet.replicas, goal.max_gpus // fleet.replica.gpus)
+    for replicas in range(fewest, most + 1):
+        state = steady(server, in_turn(pair.demand, replicas), gamma, rate / replicas)
+        kept: NDArray[np.bool_] = state.share(goal.targets)[..., 0] >= goal.share
+        needed[kept & np.isinf(needed)] = replicas * fleet.replica.gpus
+        if np.isfinite(needed).all():
+            break
+    return needed

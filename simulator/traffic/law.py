@@ -1,0 +1,94 @@
+"""The distribution of the number of requests in a server, and means over it.
+
+With Poisson arrivals, π(k) = π(0) Π_{j ≤ k} λ r(j) (see `simulator.traffic.steady`). Arrivals that
+vary less, as those of one of several replicas that are served in turn, keep the mode and have
+π(k)^(1/z), as in the diffusion of a birth-death process whose noise is z times as large. z is the
+variance of the number of requests in service over its mean, if none waits and steps do not grow: 1
+for Poisson arrivals, the squared coefficient of variation of the gaps if outputs are alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.numerics.arguments import Floats
+from simulator.traffic.demand import Demand
+from simulator.traffic.population import Population
+
+# A weight above 0, by which means over a busy server exist where it is almost never busy.
+_LEAST = 1e-200
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """Means over the distribution of the number of requests, shape (draws, rates) each.
+
+    company: share of the slots that other requests can occupy: 0 with a single slot.
+    idle, full: probability that no request is in the server, and that no slot is free.
+    present: mean number of requests in service.
+    step: seconds of a step without prompts once an arriving request has joined.
+    added: seconds that other requests' prompts add to this step.
+    base: seconds of a step without its prompts, while the server has a request.
+    reading: seconds that a prompt adds to the steps that read it.
+    busy_step: seconds of a step with its prompts, while the server has a request.
+    tail: how probable a further request in line is, given one; 0 to 1.
+    variance: variance of the number of requests in service.
+    step_variation: squared coefficient of variation, between steps of a request, of their seconds.
+    """
+
+    company: float
+    idle: Floats
+    full: Floats
+    present: Floats
+    step: Floats
+    added: Floats
+    base: Floats
+    reading: Floats
+    busy_step: Floats
+    tail: Floats
+    variance: Floats
+    step_variation: Floats
+
+    @property
+    def among(self) -> Floats:
+        """Factor in [0, 1] on the wait for other requests' prompts; 0 with a single slot."""
+        return self.company * (1 - self.full)
+
+    @classmethod
+    def of(cls, rate: Floats, found: Population, variability: float) -> Law:
+        """Returns the means at each rate; variability: see the module."""
+        present = np.arange(1, found.share.shape[-1] + 1)
+        logs = np.cumsum(np.log(found.share), axis=-1)[..., None, :]
+        logs = (logs + np.log(rate)[..., None] * present) / variability
+        scale = np.maximum(logs.max(axis=-1), 0.0)
+        weights, idle = np.exp(logs - scale[..., None]), np.exp(-scale)
+        # Requests that wait in line are counted with the last batch.
+        tail = (rate * found.share[..., -1:]) ** (1 / variability)
+        weights[..., -1] /= 1 - tail
+        weights[..., 0] = np.maximum(weights[..., 0], _LEAST)
+        # An arrival raises the number by one.
+        raised = np.concatenate([found.step[..., 1:], found.step[..., -1:]], axis=-1)
+        prompts = found.prompts * found.reading
+        whole = found.base + prompts
+        # Other requests' prompts: with all slots taken, as many as with one request less.
+        last = prompts[..., -2:-1] if prompts.shape[-1] > 1 else np.zeros_like(prompts)
+        met = np.concatenate([prompts[..., :-1], last], axis=-1)
+        counts = present + 0 * whole
+        columns = [np.ones_like(whole), counts, raised, met, found.base, found.reading, 1 / whole]
+        columns += [counts**2, counts * whole, counts * whole**2]
+        means = np.moveaxis(weights @ np.stack(columns, axis=-1), -1, 0)
+        busy, number, step, added, base, reading, steps, square, taken, squares = means
+        total = idle + busy
+        step = step + idle * found.step[..., :1]
+        values = [each / total for each in (idle, weights[..., -1], number, step, added)]
+        values += [base / busy, reading / busy, busy / steps, tail]
+        values += [np.maximum(square / total - (number / total) ** 2, 0.0)]
+        values += [np.maximum(squares / taken * (number / taken) - 1, 0.0)]
+        return cls(1 - 1 / len(present), *values)
+
+
+def variability(demand: Demand) -> float:
+    """Returns z of the module: how much the number of requests varies beside Poisson arrivals."""
+    return 1 - (1 - 1 / demand.replicas) / (1 + demand.output_spread**2)

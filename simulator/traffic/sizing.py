@@ -1,0 +1,163 @@
+"""The fewest GPUs, or the least money, that keep latency targets at a rate of requests.
+
+Each replica and γ is first counted in closed form, which takes milliseconds. Those that may be best
+are then counted in simulations of one replica, which takes its share of the arrivals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.choice.advice import NEAR
+from simulator.numerics.arguments import Floats
+from simulator.traffic.fleet import Fleet, Goal, Replica, closed_fleet, drawn_gpus, simulated_fleet
+from simulator.traffic.promise import Limit, Promise, binding, promise
+
+# Fleets that are shown, and how many of each kind are simulated at most.
+SHOWN, _SIMULATED = 5, 12
+# A fleet is simulated if the closed form's count is at most this many times the best simulated one;
+# smaller batch limits are tried if it is at most so many times the best one in closed form.
+_MAY_BE_BEST, _MAY_BE_LIMITED = 1.15, 1.5
+# Batch limits that are tried are the largest one divided by these.
+_PARTS = (2, 4, 8)
+# Requests at all replicas in the check of the answer.
+_CHECKED = 100_000
+
+
+@dataclass(frozen=True)
+class Saved:
+    """GPUs that speculation saves: most probable, ends of the 90 % interval, P(at least one)."""
+
+    gpus: int
+    low: float | None = None
+    high: float | None = None
+    probability: float | None = None
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """The best fleets, and what the best one promises.
+
+    best, best_without: the cheapest fleet, and the cheapest without speculation; None: none keeps
+      the targets.
+    candidates: the cheapest fleets of different replicas, the best first.
+    saved: what speculation saves; None unless both fleets exist.
+    gpus_at: GPUs that suffice with a probability of 50 and of 90 %; None if nothing is uncertain.
+    binds: what limits the best fleet. next_rate: rate above which it needs another replica.
+    promise: what requests meet in a simulation of the best fleet.
+    searched: combinations of a replica, a batch limit and a γ that were counted.
+    """
+
+    goal: Goal
+    best: Fleet | None
+    best_without: Fleet | None
+    candidates: tuple[Fleet, ...] = ()
+    saved: Saved | None = None
+    gpus_at: tuple[float, float] | None = None
+    binds: Limit | None = None
+    next_rate: float | None = None
+    promise: Promise | None = None
+    searched: int = 0
+
+
+def size(replicas: Sequence[Replica], goal: Goal, *, check: bool = True) -> Sizing:
+    """Returns the cheapest fleets; check: whether the best one is simulated with all replicas."""
+    counted = [
+        fleet
+        for replica in replicas
+        for gamma in (0, *replica.pair.gammas)
+        if (fleet := closed_fleet(replica, gamma, goal)) is not None
+    ]
+    searched = sum(1 + len(replica.pair.gammas) for replica in replicas)
+    kinds = _by_speculation(counted)
+    limited = [each for fleets in kinds for each in _limited(fleets)]
+    found = [_simulated(fleets) for fleets in _by_speculation([*counted, *limited])]
+    best_of = [fleets[0] if fleets else None for fleets in found]
+    candidates = tuple(sorted((each for fleets in found for each in fleets), key=_spent)[:SHOWN])
+    without = best_of[0]
+    best = candidates[0] if candidates else None
+    if best is None:
+        return Sizing(goal, None, None, searched=searched)
+    drawn = drawn_gpus(best, best.replica.doubt())
+    plain = None
+    if drawn is not None and without is not None:
+        plain = drawn if without is best else drawn_gpus(without, without.replica.doubt())
+    return Sizing(
+        goal,
+        best,
+        without,
+        candidates,
+        saved=None if without is None else _saved(best, without, drawn, plain),
+        gpus_at=None if drawn is None else _quantiles(drawn),
+        binds=binding(best),
+        next_rate=best.limit,
+        promise=promise(best, requests=_CHECKED, seed=goal.seed + 1) if check else None,
+        searched=searched,
+    )
+
+
+def _by_speculation(fleets: Iterable[Fleet]) -> tuple[list[Fleet], list[Fleet]]:
+    """Returns the fleets without and with speculation, each the cheapest first."""
+    ordered = sorted(fleets, key=_spent)
+    return [each for each in ordered if each.gamma == 0], [each for each in ordered if each.gamma]
+
+
+def _limited(fleets: Sequence[Fleet]) -> list[Fleet]:
+    """Returns the fleets that are cheaper at a smaller batch limit, with this limit."""
+    found = []
+    for fleet in fleets:
+        if fleet.spent > _MAY_BE_LIMITED * fleets[0].spent:
+            break
+        for part in _PARTS:
+            if (slots := fleet.replica.batch_limit // part) > 0:
+                other = closed_fleet(fleet.replica.limited(slots), fleet.gamma, fleet.goal)
+                if other is not None and other.spent < fleet.spent:
+                    found.append(other)
+    return found
+
+
+def _spent(fleet: Fleet) -> tuple[float, float]:
+    """Returns what is spent, then the negative room that is left for more requests."""
+    return fleet.spent, -fleet.closed_limit
+
+
+def _simulated(fleets: Sequence[Fleet]) -> list[Fleet]:
+    """Returns the cheapest fleets by simulation, one for each replica, the best first."""
+    tried: dict[int, list[Fleet]] = {}
+    for fleet in fleets:
+        least = min((each.spent for every in tried.values() for each in every), default=np.inf)
+        if sum(map(len, tried.values())) >= _SIMULATED or fleet.spent > _MAY_BE_BEST * least:
+            break
+        found = simulated_fleet(fleet)
+        if found is not None:
+            tried.setdefault(id(fleet.replica), []).append(found)
+    return sorted((_shortest(every) for every in tried.values()), key=_spent)
+
+
+def _shortest(fleets: Sequence[Fleet]) -> Fleet:
+    """Returns the smallest γ among the cheapest fleets that leave almost the most room."""
+    least = min(each.spent for each in fleets)
+    cheapest = [each for each in fleets if each.spent == least]
+    room = max(each.closed_limit for each in cheapest)
+    near = [each for each in cheapest if each.closed_limit >= room * (1 - NEAR)]
+    return min(near, key=lambda each: each.gamma)
+
+
+def _saved(best: Fleet, without: Fleet, drawn: Floats | None, plain: Floats | None) -> Saved:
+    gpus = without.gpus - best.gpus
+    if drawn is None or plain is None:
+        return Saved(gpus)
+    both = np.isfinite(drawn) & np.isfinite(plain)
+    less = np.where(both, np.where(both, plain, 0) - np.where(both, drawn, 0), np.nan)
+    less = np.where(np.isfinite(drawn) & np.isinf(plain), np.inf, less)
+    less = np.where(np.isnan(less), 0.0, less)
+    low, high = np.quantile(less, (0.05, 0.95), method="nearest").tolist()
+    return Saved(gpus, low, high, float((less > 0).mean()))
+
+
+def _quantiles(drawn: Floats) -> tuple[float, float]:
+    half, most = np.quantile(drawn, (0.5, 0.9), method="higher").tolist()
+    return half, most

@@ -1,0 +1,176 @@
+"""Fleets: laws over random inputs, and counts against simulations of all replicas."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from servers import pair, server
+
+from simulator.traffic.demand import Demand, LatencyTargets
+from simulator.traffic.fleet import Fleet, Goal, Replica, closed_fleet, drawn_gpus, simulated_fleet
+from simulator.traffic.promise import binding, promise
+from simulator.traffic.server import Doubt
+from simulator.traffic.sizing import size
+from simulator.traffic.steady import steady
+
+TARGETS = LatencyTargets(first_seconds=0.5, token_seconds=0.015)
+
+
+def replica(*, slots: int = 64, gpus: int = 1, growing: float = 5e-4) -> Replica:
+    kept = server(slots=slots, growing=growing, prompt=0.02, chunk=2048)
+    return Replica("h100", gpus, pair(kept, Demand(500, 100)), tp=gpus)
+
+
+def goal(rate: float = 40.0, targets: LatencyTargets = TARGETS, requests: int = 3000) -> Goal:
+    return Goal(rate, targets, requests=requests)
+
+
+def random_cases() -> Iterator[tuple[Replica, Goal]]:
+    generator = np.random.default_rng(0)
+    for _ in range(12):
+        kept = server(
+            slots=int(generator.integers(4, 100)),
+            growing=float(generator.uniform(1e-4, 1e-3)),
+            prompt=float(generator.uniform(0, 0.05)),
+            chunk=2048,
+        )
+        demand = Demand(float(generator.integers(50, 4000)), float(generator.integers(5, 400)))
+        targets = LatencyTargets(
+            float(generator.uniform(0.3, 3)), float(generator.uniform(0.013, 0.05))
+        )
+        rate = float(generator.uniform(1, 60))
+        yield Replica("h100", 1, pair(kept, demand)), Goal(rate, targets, requests=1500)
+
+
+def test_more_replicas_meet_the_targets_for_no_smaller_share() -> None:
+    for one, question in random_cases():
+        for gamma in (0, 3):
+            kept = one.pair.server(gamma)
+            shares = [
+                steady(kept, replace(one.pair.demand, replicas=n), gamma, question.rate / n)
+                .share(question.targets)
+                .item()
+                for n in range(1, 30)
+            ]
+            assert np.diff(shares).min() > -1e-3, (one.pair.demand, shares)
+
+
+def test_looser_targets_need_no_more_gpus() -> None:
+    for one, question in random_cases():
+        first, token = question.targets.first_seconds, question.targets.token_seconds
+        assert first is not None
+        assert token is not None
+        loose = replace(question, targets=LatencyTargets(1.5 * first, 1.2 * token))
+        strict, other = (size([one], each, check=False).best for each in (question, loose))
+        if strict is not None:
+            assert other is not None
+            assert other.gpus <= strict.gpus
+
+
+def test_gamma_zero_is_the_server_started_without_a_draft() -> None:
+    one = replica()
+    bare = replace(one.pair, gammas=(), drafting=one.pair.baseline)
+    alone = size([replace(one, pair=bare)], goal(), check=False).best
+    found = size([one], goal(), check=False).best_without
+    assert alone is not None
+    assert found is not None
+    assert (alone.gamma, alone.replicas, alone.limit) == (0, found.replicas, found.limit)
+
+
+def test_counted_replicas_keep_the_share_and_one_less_does_not() -> None:
+    for gamma in (0, 2):
+        guess = closed_fleet(replica(), gamma, goal())
+        assert guess is not None
+        fleet = simulated_fleet(guess)
+        assert fleet is not None
+        assert abs(guess.replicas - fleet.replicas) <= 1
+        assert promise(fleet, requests=20_000, seed=5).share >= 0.95
+        fewer = fleet.of(fleet.replicas - 1)
+        assert promise(fewer, requests=20_000, seed=5).share < 0.95
+        assert fewer.limit < fleet.goal.rate <= fleet.limit
+
+
+def test_replicas_in_turn_sustain_more_than_a_random_split() -> None:
+    """A replica's arrivals vary less if it takes every eighth request."""
+    one = replica()
+    alone, eighth = Fleet(one, 2, 1, goal()), Fleet(one, 2, 8, goal())
+    assert eighth.limit > 1.1 * 8 * alone.limit
+    assert eighth.closed_limit == pytest.approx(eighth.limit, rel=0.08)
+
+
+def test_a_price_can_decide_against_the_fewest_gpus() -> None:
+    slow, fast = replica(growing=8e-4), replica(growing=2e-4)
+    fewest = size([slow, fast], goal(), check=False).best
+    assert fewest is not None
+    assert fewest.replica is fast
+    assert fewest.price is None
+    priced = [replace(slow, price=1.0), replace(fast, price=10.0)]
+    cheapest = size(priced, goal(), check=False).best
+    assert cheapest is not None
+    assert cheapest.replica is priced[0]
+    assert cheapest.price == cheapest.gpus
+
+
+def test_a_smaller_batch_limit_is_found_where_it_needs_fewer_gpus() -> None:
+    """A batch of 64 exceeds the time per token; 16 keep it, and requests may wait for a slot."""
+    wide = replica(growing=5e-4)
+    targets = LatencyTargets(first_seconds=20.0, token_seconds=0.02)
+    found = size([replace(wide, pair=replace(wide.pair, gammas=()))], goal(8.0, targets)).best
+    assert found is not None
+    assert found.replica.batch_limit < 64
+    assert found.gpus < closed_fleet(wide, 0, goal(8.0, targets)).gpus  # type: ignore[union-attr]
+
+
+def test_doubt_is_carried_to_the_number_of_gpus() -> None:
+    generator = np.random.default_rng(1)
+    slower = np.exp(0.3 * generator.normal(size=(100, 1, 1))) * np.ones((100, 64, 5))
+    doubt = Doubt(slower, np.zeros((100, 2)))
+    one = replace(replica(), doubt=lambda: doubt)
+    found = size([one], goal(), check=False)
+    assert found.best is not None
+    assert found.gpus_at is not None
+    assert found.saved is not None
+    assert found.saved.probability is not None
+    half, most = found.gpus_at
+    assert abs(half - found.best.gpus) <= 1
+    assert most > half
+    exact = Doubt(np.ones((3, 64, 5)), np.zeros((3, 2)))
+    drawn = drawn_gpus(found.best, exact)
+    assert drawn is not None
+    assert drawn.tolist() == 3 * [found.best.gpus]
+
+
+def test_what_binds_is_named() -> None:
+    def limit(targets: LatencyTargets, kept: Replica) -> str:
+        fleet = closed_fleet(kept, 0, goal(targets=targets))
+        assert fleet is not None
+        return binding(fleet)
+
+    tight, loose = LatencyTargets(5.0, 0.013), LatencyTargets(5.0, 0.5)
+    assert limit(tight, replica()) == "TPOT"
+    assert limit(LatencyTargets(0.04, 0.5), replica()) == "TTFT"
+    assert limit(loose, replica(slots=8)) == "capacity"
+    one = replica()
+    few = replace(one.pair.baseline, cache_tokens=5000.0)
+    assert limit(loose, replace(one, pair=replace(one.pair, baseline=few))) == "memory"
+
+
+def test_no_fleet_keeps_impossible_targets() -> None:
+    found = size([replica()], goal(targets=LatencyTargets(0.5, 1e-4)))
+    assert (found.best, found.best_without, found.candidates) == (None, None, ())
+    assert closed_fleet(replica(gpus=8), 0, replace(goal(500.0), max_gpus=8)) is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"rate": 0.0}, "rate must lie above 0 and be finite, got 0"),
+        ({"share": 1.0}, "share must lie between 0 and 1, got 1"),
+        ({"targets": LatencyTargets()}, "targets must have a TTFT or a TPOT, got none"),
+        ({"max_gpus": 0}, "max_gpus must be at least 1, got 0"),
+    ],
+)
+def test_a_goal_is_refused(changed: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(goal(), **changed)  # type: ignore[arg-type]
