@@ -112,12 +112,12 @@ class Fleet:
     @property
     def price(self) -> float | None:
         """Money for an hour; None if no price is stated."""
-        each = self.replica.price
-        return None if each is None else self.gpus * each
+        price = self.replica.price
+        return None if price is None else self.gpus * price
 
     @property
     def spent(self) -> float:
-        """What the search makes least: money, or GPUs if no price is stated."""
+        """The money for an hour, or the GPUs if no price is stated: the search makes it least."""
         return float(self.gpus) if self.price is None else self.price
 
     @cached_property
@@ -133,7 +133,7 @@ class Fleet:
         """Largest rate of all replicas at which the share is kept, by simulation."""
         server, goal = self.replica.pair.server(self.gamma), self.goal
         demand = in_turn(self.replica.pair.demand, self.replicas)
-        found = simulated_limit(
+        limit = simulated_limit(
             server,
             demand,
             self.gamma,
@@ -142,7 +142,7 @@ class Fleet:
             requests=goal.requests,
             seed=goal.seed,
         )
-        return self.replicas * found
+        return self.replicas * limit
 
     def simulated_share(self) -> float:
         """Returns the share of requests that meet the targets, in a simulation of one replica."""

@@ -1,7 +1,7 @@
 """The distribution of the number of requests in a server, and means over it.
 
 With Poisson arrivals, π(k) = π(0) Π_{j ≤ k} λ r(j) (see `simulator.traffic.steady`). Arrivals that
-vary less, as those of one of several replicas that are served in turn, keep the mode and have
+vary less, such as every Nth request of one of N replicas, keep the mode and have
 π(k)^(1/z), as in the diffusion of a birth-death process whose noise is z times as large. z is the
 variance of the number of requests in service over its mean, if none waits and steps do not grow: 1
 for Poisson arrivals, the squared coefficient of variation of the gaps if outputs are alike.
@@ -82,7 +82,7 @@ class Law:
         busy, number, step, added, base, reading, steps, square, taken, squares = means
         total = idle + busy
         step = step + idle * found.step[..., :1]
-        values = [each / total for each in (idle, weights[..., -1], number, step, added)]
+        values = [mean / total for mean in (idle, weights[..., -1], number, step, added)]
         values += [base / busy, reading / busy, busy / steps, tail]
         values += [np.maximum(square / total - (number / total) ** 2, 0.0)]
         values += [np.maximum(squares / taken * (number / taken) - 1, 0.0)]
@@ -90,5 +90,5 @@ class Law:
 
 
 def variability(demand: Demand) -> float:
-    """Returns z of the module: how much the number of requests varies beside Poisson arrivals."""
+    """Returns z of the module: the variance of the number of requests over that of Poisson arrivals."""
     return 1 - (1 - 1 / demand.replicas) / (1 + demand.output_spread**2)

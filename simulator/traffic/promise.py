@@ -1,4 +1,4 @@
-"""What a fleet's requests meet, in a simulation of all its replicas, and what limits it."""
+"""Times of a fleet's requests in a simulation of all replicas, and the limit of the fleet."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def promise(fleet: Fleet, *, requests: int, seed: int) -> Promise:
     first, token = [], []
     for place in range(fleet.replicas):
         part = slice(place, None, fleet.replicas)
-        own = Requests(
+        taken = Requests(
             arrived.seconds[part], arrived.prompt_tokens[part], arrived.output_tokens[part]
         )
-        result = serve(pair.server(fleet.gamma), own, fleet.gamma, seed=seed + place)
+        result = serve(pair.server(fleet.gamma), taken, fleet.gamma, seed=seed + place)
         first.append(result.first_seconds)
         token.append(result.token_seconds)
     firsts, tokens = np.concatenate(first), np.concatenate(token)

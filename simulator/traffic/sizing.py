@@ -44,10 +44,10 @@ class Sizing:
     best, best_without: the cheapest fleet, and the cheapest without speculation; None: none keeps
       the targets.
     candidates: the cheapest fleets of different replicas, the best first.
-    saved: what speculation saves; None unless both fleets exist.
+    saved: GPUs that speculation saves; None unless both fleets exist.
     gpus_at: GPUs that suffice with a probability of 50 and of 90 %; None if nothing is uncertain.
-    binds: what limits the best fleet. next_rate: rate above which it needs another replica.
-    promise: what requests meet in a simulation of the best fleet.
+    binds: the limit of the best fleet. next_rate: rate above which it needs another replica.
+    promise: times of requests in a simulation of the best fleet.
     searched: combinations of a replica, a batch limit and a γ that were counted.
     """
 
@@ -73,11 +73,10 @@ def size(replicas: Sequence[Replica], goal: Goal, *, check: bool = True) -> Sizi
     ]
     searched = sum(1 + len(replica.pair.gammas) for replica in replicas)
     kinds = _by_speculation(counted)
-    limited = [each for fleets in kinds for each in _limited(fleets)]
-    found = [_simulated(fleets) for fleets in _by_speculation([*counted, *limited])]
-    best_of = [fleets[0] if fleets else None for fleets in found]
-    candidates = tuple(sorted((each for fleets in found for each in fleets), key=_spent)[:SHOWN])
-    without = best_of[0]
+    limited = [fleet for fleets in kinds for fleet in _limited(fleets)]
+    plain_fleets, drafting = map(_simulated, _by_speculation([*counted, *limited]))
+    candidates = tuple(sorted([*plain_fleets, *drafting], key=_spent)[:SHOWN])
+    without = plain_fleets[0] if plain_fleets else None
     best = candidates[0] if candidates else None
     if best is None:
         return Sizing(goal, None, None, searched=searched)
@@ -102,12 +101,13 @@ def size(replicas: Sequence[Replica], goal: Goal, *, check: bool = True) -> Sizi
 def _by_speculation(fleets: Iterable[Fleet]) -> tuple[list[Fleet], list[Fleet]]:
     """Returns the fleets without and with speculation, each the cheapest first."""
     ordered = sorted(fleets, key=_spent)
-    return [each for each in ordered if each.gamma == 0], [each for each in ordered if each.gamma]
+    plain = [fleet for fleet in ordered if fleet.gamma == 0]
+    return plain, [fleet for fleet in ordered if fleet.gamma > 0]
 
 
 def _limited(fleets: Sequence[Fleet]) -> list[Fleet]:
     """Returns the fleets that are cheaper at a smaller batch limit, with this limit."""
-    found = []
+    cheaper = []
     for fleet in fleets:
         if fleet.spent > _MAY_BE_LIMITED * fleets[0].spent:
             break
@@ -115,8 +115,8 @@ def _limited(fleets: Sequence[Fleet]) -> list[Fleet]:
             if (slots := fleet.replica.batch_limit // part) > 0:
                 other = closed_fleet(fleet.replica.limited(slots), fleet.gamma, fleet.goal)
                 if other is not None and other.spent < fleet.spent:
-                    found.append(other)
-    return found
+                    cheaper.append(other)
+    return cheaper
 
 
 def _spent(fleet: Fleet) -> tuple[float, float]:
@@ -127,23 +127,25 @@ def _spent(fleet: Fleet) -> tuple[float, float]:
 def _simulated(fleets: Sequence[Fleet]) -> list[Fleet]:
     """Returns the cheapest fleets by simulation, one for each replica, the best first."""
     tried: dict[int, list[Fleet]] = {}
+    least, count = np.inf, 0
     for fleet in fleets:
-        least = min((each.spent for every in tried.values() for each in every), default=np.inf)
-        if sum(map(len, tried.values())) >= _SIMULATED or fleet.spent > _MAY_BE_BEST * least:
+        if count == _SIMULATED or fleet.spent > _MAY_BE_BEST * least:
             break
-        found = simulated_fleet(fleet)
-        if found is not None:
-            tried.setdefault(id(fleet.replica), []).append(found)
-    return sorted((_shortest(every) for every in tried.values()), key=_spent)
+        count += 1
+        enough = simulated_fleet(fleet)
+        if enough is not None:
+            tried.setdefault(id(fleet.replica), []).append(enough)
+            least = min(least, enough.spent)
+    return sorted((_shortest(gammas) for gammas in tried.values()), key=_spent)
 
 
 def _shortest(fleets: Sequence[Fleet]) -> Fleet:
     """Returns the smallest γ among the cheapest fleets that leave almost the most room."""
-    least = min(each.spent for each in fleets)
-    cheapest = [each for each in fleets if each.spent == least]
-    room = max(each.closed_limit for each in cheapest)
-    near = [each for each in cheapest if each.closed_limit >= room * (1 - NEAR)]
-    return min(near, key=lambda each: each.gamma)
+    least = min(fleet.spent for fleet in fleets)
+    cheapest = [fleet for fleet in fleets if fleet.spent == least]
+    room = max(fleet.closed_limit for fleet in cheapest)
+    near = [fleet for fleet in cheapest if fleet.closed_limit >= room * (1 - NEAR)]
+    return min(near, key=lambda fleet: fleet.gamma)
 
 
 def _saved(best: Fleet, without: Fleet, drawn: Floats | None, plain: Floats | None) -> Saved:

@@ -39,7 +39,7 @@ class Spread:
     @classmethod
     def stacked(cls, spreads: Sequence[Spread]) -> Spread:
         """Returns several spreads along a new first axis."""
-        names = [each.name for each in fields(cls)]
+        names = [field.name for field in fields(cls)]
         return cls(**{name: np.stack([getattr(one, name) for one in spreads]) for name in names})
 
     def share(self, targets: LatencyTargets) -> Floats:
@@ -53,7 +53,7 @@ class Spread:
         deviation = np.sqrt(self.token_variance)
         logs = np.log(targets.token_seconds) - np.log(self.token_seconds) + self.token_variance / 2
         away = np.where(deviation > 0, logs / np.maximum(deviation, 1e-12), np.inf * np.sign(logs))
-        flat = [1.0 if each != each else 0.5 * erfc(-each / sqrt(2)) for each in away.ravel()]
+        flat = [1.0 if score != score else 0.5 * erfc(-score / sqrt(2)) for score in away.ravel()]
         return np.reshape(flat, away.shape)
 
     def first_within(self, targets: LatencyTargets) -> Floats:

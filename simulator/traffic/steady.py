@@ -103,7 +103,7 @@ def steady(server: Server, demand: Demand, gamma: int, rate: ArrayLike) -> Stead
         decoding / max(demand.output_tokens - 1, 1.0),
         reading + law.full * line,
     )
-    batch, token, first = (np.where(np.isnan(sustained), np.inf, each) for each in values)
+    batch, token, first = (np.where(np.isnan(sustained), np.inf, mean) for mean in values)
     if demand.output_tokens == 1:
         batch, token = 0 * sustained, np.full_like(token, np.nan)
     blocks = server.blocks.variation(demand.output_tokens - 1, 0.0)[..., gamma, None]
@@ -173,7 +173,7 @@ def _variation(server: Server, demand: Demand, gamma: int, found: Population) ->
 def _between_requests(demand: Demand, law: Law, rate: Floats, decoding: Floats) -> Floats:
     """Returns the squared coefficient of variation, between requests, of their time per token.
 
-    It is that of the load; blocks vary, too. The number k of requests forgets its past within
+    Only the variation by the load is counted, not that of blocks. The number k of requests forgets its past within
     τ = Var k / (λ z) seconds, as a linear birth-death process does, so its average over D seconds
     has the variance Var k · 2x (1 - x (1 - exp(-1/x))), x = τ / D. The number of prompts that are
     read meanwhile has the variance λ D z.

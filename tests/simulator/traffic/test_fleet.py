@@ -62,7 +62,9 @@ def test_looser_targets_need_no_more_gpus() -> None:
         assert first is not None
         assert token is not None
         loose = replace(question, targets=LatencyTargets(1.5 * first, 1.2 * token))
-        strict, other = (size([one], each, check=False).best for each in (question, loose))
+        strict, other = (
+            size([one], asked_for, check=False).best for asked_for in (question, loose)
+        )
         if strict is not None:
             assert other is not None
             assert other.gpus <= strict.gpus
@@ -72,10 +74,10 @@ def test_gamma_zero_is_the_server_started_without_a_draft() -> None:
     one = replica()
     bare = replace(one.pair, gammas=(), drafting=one.pair.baseline)
     alone = size([replace(one, pair=bare)], goal(), check=False).best
-    found = size([one], goal(), check=False).best_without
+    sizing = size([one], goal(), check=False).best_without
     assert alone is not None
-    assert found is not None
-    assert (alone.gamma, alone.replicas, alone.limit) == (0, found.replicas, found.limit)
+    assert sizing is not None
+    assert (alone.gamma, alone.replicas, alone.limit) == (0, sizing.replicas, sizing.limit)
 
 
 def test_counted_replicas_keep_the_share_and_one_less_does_not() -> None:
@@ -116,10 +118,10 @@ def test_a_smaller_batch_limit_is_found_where_it_needs_fewer_gpus() -> None:
     """A batch of 64 exceeds the time per token; 16 keep it, and requests may wait for a slot."""
     wide = replica(growing=5e-4)
     targets = LatencyTargets(first_seconds=20.0, token_seconds=0.02)
-    found = size([replace(wide, pair=replace(wide.pair, gammas=()))], goal(8.0, targets)).best
-    assert found is not None
-    assert found.replica.batch_limit < 64
-    assert found.gpus < closed_fleet(wide, 0, goal(8.0, targets)).gpus  # type: ignore[union-attr]
+    sizing = size([replace(wide, pair=replace(wide.pair, gammas=()))], goal(8.0, targets)).best
+    assert sizing is not None
+    assert sizing.replica.batch_limit < 64
+    assert sizing.gpus < closed_fleet(wide, 0, goal(8.0, targets)).gpus  # type: ignore[union-attr]
 
 
 def test_doubt_is_carried_to_the_number_of_gpus() -> None:
@@ -127,21 +129,21 @@ def test_doubt_is_carried_to_the_number_of_gpus() -> None:
     slower = np.exp(0.3 * generator.normal(size=(100, 1, 1))) * np.ones((100, 64, 5))
     doubt = Doubt(slower, np.zeros((100, 2)))
     one = replace(replica(), doubt=lambda: doubt)
-    found = size([one], goal(), check=False)
-    assert found.best is not None
-    assert found.gpus_at is not None
-    assert found.saved is not None
-    assert found.saved.probability is not None
-    half, most = found.gpus_at
-    assert abs(half - found.best.gpus) <= 1
+    sizing = size([one], goal(), check=False)
+    assert sizing.best is not None
+    assert sizing.gpus_at is not None
+    assert sizing.saved is not None
+    assert sizing.saved.probability is not None
+    half, most = sizing.gpus_at
+    assert abs(half - sizing.best.gpus) <= 1
     assert most > half
     exact = Doubt(np.ones((3, 64, 5)), np.zeros((3, 2)))
-    drawn = drawn_gpus(found.best, exact)
+    drawn = drawn_gpus(sizing.best, exact)
     assert drawn is not None
-    assert drawn.tolist() == 3 * [found.best.gpus]
+    assert drawn.tolist() == 3 * [sizing.best.gpus]
 
 
-def test_what_binds_is_named() -> None:
+def test_the_binding_limit_is_named() -> None:
     def limit(targets: LatencyTargets, kept: Replica) -> str:
         fleet = closed_fleet(kept, 0, goal(targets=targets))
         assert fleet is not None
@@ -157,8 +159,8 @@ def test_what_binds_is_named() -> None:
 
 
 def test_no_fleet_keeps_impossible_targets() -> None:
-    found = size([replica()], goal(targets=LatencyTargets(0.5, 1e-4)))
-    assert (found.best, found.best_without, found.candidates) == (None, None, ())
+    sizing = size([replica()], goal(targets=LatencyTargets(0.5, 1e-4)))
+    assert (sizing.best, sizing.best_without, sizing.candidates) == (None, None, ())
     assert closed_fleet(replica(gpus=8), 0, replace(goal(500.0), max_gpus=8)) is None
 
 

@@ -23,8 +23,8 @@ def test_the_share_within_a_time_per_token_is_that_of_simulations(
     state = steady(kept, demand, gamma, 8.0)
     for factor in (0.95, 1.0, 1.1):
         targets = LatencyTargets(token_seconds=factor * state.token_seconds.item())
-        found, error = repeated(kept, demand, gamma, 8.0, lambda run: run.within(targets))  # noqa: B023
-        assert state.share(targets).item() == pytest.approx(found, abs=0.07 + 4 * error)
+        share, error = repeated(kept, demand, gamma, 8.0, lambda run: run.within(targets))  # noqa: B023
+        assert state.share(targets).item() == pytest.approx(share, abs=0.07 + 4 * error)
 
 
 def test_waiting_with_one_slot_is_exponential() -> None:
@@ -75,8 +75,8 @@ def test_without_a_target_for_the_first_token_capacity_is_the_limit() -> None:
 @pytest.mark.parametrize("limit", [0.03, 1.0, 7.7, 49.0])
 @pytest.mark.parametrize("guess", [0.5, 7.7, 60.0])
 def test_the_largest_accepted_rate_is_found_from_any_guess(limit: float, guess: float) -> None:
-    found = largest(lambda rate: rate <= limit, guess, 50.0)
-    assert limit / 1.0021 <= found <= limit
+    rate = largest(lambda tried: tried <= limit, guess, 50.0)
+    assert limit / 1.0021 <= rate <= limit
 
 
 def test_the_largest_rate_is_none_or_the_highest() -> None:
