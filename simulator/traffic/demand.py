@@ -6,7 +6,7 @@ import csv
 import math
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -85,7 +85,7 @@ class Demand:
     output_tokens: float
     prompt_spread: float = 0.0
     output_spread: float = 0.0
-    replicas: int = 1
+    replicas: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
         integer("replicas", self.replicas, at_least=1)

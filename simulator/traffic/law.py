@@ -90,5 +90,5 @@ class Law:
 
 
 def variability(demand: Demand) -> float:
-    """Returns z of the module: the variance of the number of requests over that of Poisson arrivals."""
+    """Returns z of the module, at most 1."""
     return 1 - (1 - 1 / demand.replicas) / (1 + demand.output_spread**2)

@@ -127,11 +127,10 @@ def _spent(fleet: Fleet) -> tuple[float, float]:
 def _simulated(fleets: Sequence[Fleet]) -> list[Fleet]:
     """Returns the cheapest fleets by simulation, one for each replica, the best first."""
     tried: dict[int, list[Fleet]] = {}
-    least, count = np.inf, 0
-    for fleet in fleets:
-        if count == _SIMULATED or fleet.spent > _MAY_BE_BEST * least:
+    least = np.inf
+    for fleet in fleets[:_SIMULATED]:
+        if fleet.spent > _MAY_BE_BEST * least:
             break
-        count += 1
         enough = simulated_fleet(fleet)
         if enough is not None:
             tried.setdefault(id(fleet.replica), []).append(enough)

@@ -173,10 +173,10 @@ def _variation(server: Server, demand: Demand, gamma: int, found: Population) ->
 def _between_requests(demand: Demand, law: Law, rate: Floats, decoding: Floats) -> Floats:
     """Returns the squared coefficient of variation, between requests, of their time per token.
 
-    Only the variation by the load is counted, not that of blocks. The number k of requests forgets its past within
-    τ = Var k / (λ z) seconds, as a linear birth-death process does, so its average over D seconds
-    has the variance Var k · 2x (1 - x (1 - exp(-1/x))), x = τ / D. The number of prompts that are
-    read meanwhile has the variance λ D z.
+    Only the variation by the load is counted, not by blocks. The number k of requests forgets its
+    past within τ = Var k / (λ z) seconds, as a linear birth-death process does. So its average over
+    D seconds has the variance Var k · 2x (1 - x (1 - exp(-1/x))), x = τ / D. The number of prompts
+    that are read meanwhile has the variance λ D z.
     """
     noise = variability(demand)
     memory = np.maximum(law.variance / (noise * rate * np.maximum(decoding, 1e-300)), 1e-9)
