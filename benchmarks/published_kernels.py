@@ -2,7 +2,7 @@
 
     python benchmarks/published_kernels.py
 
-Rows are those whose GPU, server and formats have measured kernels (extra `kernels`; vLLM V0 left
+Rows are those whose GPU, server and formats have measured kernels (vLLM V0 left
 out). Each is predicted without any row of its source. Tables: the time of a step without drafts,
 the speed-up with its 90 % interval, the speed lost by the named K, and the worst rows. The fits
 take a minute on one core.
@@ -90,7 +90,7 @@ def main() -> None:
     every = [row for row in every if row.facts["target"] not in left_out]
     measured = over_kernels(every)
     if not measured:
-        print("No row is covered: pip install 'specplan[kernels]'.")
+        print("No row is covered.")
         return
     numbers = {id(row.facts) for row in measured}
     same = [row for row in every if id(row.facts) in numbers]

@@ -1,8 +1,8 @@
 """Compares the kernel library's own estimate of multi-token prediction with ours on public rows.
 
-    python benchmarks/published_mtp.py
+    PYTHONPATH=.venv/kernels python benchmarks/published_mtp.py
 
-The library (extra `kernels`) prices a decoding step of its own model of the target, and a step
+The library (aiconfigurator-core) prices a decoding step of its own model of the target, and a step
 that verifies `nextn` drafted tokens; a block emits as many tokens as the row states. Rows are those
 whose GPU and server it covers and whose target it models. Ours is the prior without the row's
 source. Experts are divided by their width, as tensor parallelism does. Half a minute.
@@ -69,7 +69,7 @@ def main() -> None:
     every, _ = read_rows()
     rows = [row for row in every if covered(row)]
     if not rows:
-        print("No row is covered: pip install 'specplan[kernels]'.")
+        print("No row is covered.")
         return
     effects = without_source(every)
     ours: list[tuple[Guess, Guess]] = []

@@ -1,29 +1,28 @@
-"""Latencies of single kernels that NVIDIA measured, from the library aiconfigurator-core.
+"""Latencies of single kernels that NVIDIA measured, from packaged tables.
 
-No other file knows the library (extra `kernels`; Apache-2.0; to be succeeded by aisimulate). It has
-tables by GPU and server for products, experts, attention and all-reduces. Loading takes about a
-second, so looked-up times are saved in the user's cache, by the library's version.
+kernels/ has a file of arrays for each GPU, made by scripts/kernel_tables.py from the library
+aiconfigurator-core (Apache-2.0, kernels/NOTICE). For each server it has a table of products by
+number format, of experts by number format, of attention by key heads and head size, of all-reduces
+and of the ways to experts on other GPUs and back. A table is a curve of latencies over rows for
+each measured shape; between its points latencies are interpolated linearly, beyond the last the
+share of the peak rate is held. Products of other shapes take the mean share of the four nearest
+shapes. Only looked-up tables are read.
 """
 
-import atexit
-import logging
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from estimator.model_shapes.kept_counts import folder
-from estimator.writing import write_whole
 from simulator.cost.fitted.kernels import KernelTables
 
 PACKAGE = "aiconfigurator-core"
-# Tables of another release may have other keys and other numbers.
-PINNED = "0.12"
-INSTALL = "pip install 'specplan[kernels]'"
+RELEASE = "0.12.0"
+FOLDER = Path(__file__).with_name("kernels")
 # Names of this project's catalogue and engines, and of the library's folders.
 SYSTEMS: Mapping[str, str] = {
     "a100-80gb": "a100_sxm", "h100-sxm": "h100_sxm", "h200": "h200_sxm", "b200": "b200_sxm",
@@ -32,18 +31,15 @@ SYSTEMS: Mapping[str, str] = {
 SERVERS: Mapping[str, str] = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "trtllm"}
 # Where no server is named.
 ANY_SERVER = "vllm"
-# Tokens take experts in turn, so that few tokens read as many experts as they choose.
-_ROUTING = "balanced"
+# Logarithms of nanoseconds are stored in steps of this.
+_STEP = 0.002
+# Shapes whose measured shares of the peak rate are averaged for another shape, and how far (in
+# doublings of its sides) the nearest may be.
+_NEAREST, _FARTHEST = 4, 2.0
 
 
 def missing(gpu: str, engine: str | None) -> str | None:
     """Returns why no kernel times exist for a GPU and a server; None if they exist."""
-    try:
-        installed = version(PACKAGE)
-    except PackageNotFoundError:
-        return f"measured kernels need {INSTALL}"
-    if installed.rsplit(".", 1)[0] != PINNED:
-        return f"measured kernels need {PACKAGE} {PINNED}, got {installed}"
     if gpu not in SYSTEMS:
         return f"no kernels were measured on {gpu} (only on {', '.join(SYSTEMS)})"
     if engine is not None and engine not in SERVERS:
@@ -51,132 +47,160 @@ def missing(gpu: str, engine: str | None) -> str | None:
     return None
 
 
-class MeasuredKernels(KernelTables):
-    """Measured kernel times of one GPU and server, from the package aiconfigurator-core.
+def coded(seconds: ArrayLike) -> NDArray[np.int16]:
+    """Returns latencies as steps of their logarithms, each less the one before in its curve."""
+    steps = np.rint(np.log(np.asarray(seconds) * 1e9) / _STEP)
+    return np.diff(steps, prepend=0.0).astype(np.int16)
 
-    Raises ValueError if the package has no tables for the GPU and the server.
+
+def decoded(steps: NDArray[np.int16]) -> NDArray[np.float64]:
+    """Returns the latencies in seconds of `coded`."""
+    return np.asarray(np.exp(steps.cumsum(axis=-1, dtype=float) * _STEP) / 1e9)
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """A table of latencies: one curve over numbers of rows for each measured shape.
+
+    shapes: position of each shape's curve by its sides.
+    rows: increasing numbers of rows. seconds: latencies by shape and rows.
+    """
+
+    shapes: Mapping[tuple[int, ...], int]
+    rows: NDArray[np.uint32]
+    seconds: NDArray[np.float64]
+
+    def at(self, shape: tuple[int, ...], rows: float) -> float:
+        """Returns a measured shape's latency; beyond the last rows it grows in proportion."""
+        beyond = max(rows / self.rows[-1], 1.0)
+        return float(np.interp(rows, self.rows, self.seconds[self.shapes[shape]])) * float(beyond)
+
+
+class MeasuredKernels(KernelTables):
+    """Measured kernel times of one GPU and server.
+
+    Raises ValueError if no kernels were measured for the GPU and the server.
     """
 
     def __init__(self, gpu: str, engine: str | None) -> None:
         why = missing(gpu, engine)
         if why is not None:
             raise ValueError(why)
-        self._system, self._server = SYSTEMS[gpu], SERVERS[engine or ANY_SERVER]
-        self._release = version(PACKAGE)
-        name = f"{self._system}-{self._server}-{self._release}-measured.json"
-        self._file = folder().parent / "kernels" / name
-        self._times, self._unsaved = _read(self._file), False
-        # Plans look times up until they end.
-        atexit.register(self.save)
+        self._gpu, self._server = gpu, engine or ANY_SERVER
 
     @property
     def name(self) -> str:
-        return f"{PACKAGE} {self._release}, {self._system}, {self._server}"
+        return f"{PACKAGE} {RELEASE}, {SYSTEMS[self._gpu]}, {SERVERS[self._server]}"
 
     def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
-        kind = _format_name(stored, self._system)
-        return self._time(
-            f"product {kind} {rows} {outputs} {inputs}",
-            lambda ops, kinds: ops.GEMM("", 1, outputs, inputs, kinds.GEMMQuantMode[kind]),
-            rows=rows,
-        )
+        kind = _format_name(stored, SYSTEMS[self._gpu])
+        curves = self._curves(f"product/{kind}")
+        if (outputs, inputs) in curves.shapes and rows <= curves.rows[-1]:
+            return curves.at((outputs, inputs), rows)
+        (roof,) = _arrays(self._gpu, (f"{self._server}/product/{kind}/roof",))
+        measured = min(rows, int(curves.rows[-1]))
+        share = weights = 0.0
+        for shape, distance in self._near(f"product/{kind}", (outputs, inputs)):
+            weight = 1 / (distance * distance + 1e-12)
+            share += weight * _roof_seconds(roof, measured, shape) / curves.at(shape, measured)
+            weights += weight
+        return _roof_seconds(roof, rows, (outputs, inputs)) / (share / weights)
 
     def experts(
         self, *, rows: int, hidden: int, inner: int, count: int, active: int, gpus: int,
         stored: float,
     ) -> float:  # fmt: skip
-        kind = _format_name(stored, self._system, routed=True)
-        sizes = (hidden, inner, active, count, gpus, 1)
-        return self._time(
-            f"experts {_ROUTING} {kind} {rows} {sizes}",
-            lambda ops, kinds: ops.MoE("", 1, *sizes, kinds.MoEQuantMode[kind], _ROUTING, 1),
-            rows=rows,
-        )
+        kind = _format_name(stored, SYSTEMS[self._gpu], routed=True)
+        shape = (active, count, hidden, inner, gpus, 1)
+        return self._measured(f"experts/{kind}", shape, rows)
 
     def attention(
         self, *, batch: int, context: int, heads: int, key_heads: int, head_size: int
     ) -> float:
-        return self._time(
-            f"attention {batch} {context} {heads} {key_heads} {head_size}",
-            lambda ops, kinds: ops.GenerationAttention(
-                "", 1, heads, key_heads, kinds.KVCacheQuantMode.bfloat16, head_size=head_size
-            ),
-            rows=batch,
-            context=context,
+        name = f"attention/{0 if key_heads == heads else key_heads}-{head_size}"
+        arrays = ("attention/batches", "attention/contexts", f"{name}/at", name)
+        named = tuple(f"{self._server}/{each}" for each in arrays)
+        try:
+            batches, contexts, measured, _ = _arrays(self._gpu, named)
+        except KeyError:
+            raise self._unmeasured(f"attention of {key_heads} key heads of {head_size}") from None
+        return _between(
+            (measured, batches, contexts), _latencies(self._gpu, named[-1]), (heads, batch, context)
         )
 
     def all_reduce(self, *, rows: int, hidden: int, gpus: int) -> float:
-        return self._time(
-            f"all-reduce {rows} {hidden} {gpus}",
-            lambda ops, _: ops.CustomAllReduce("", 1, hidden, gpus),
-            rows=rows,
-        )
+        return 0.0 if gpus == 1 else self._measured("all-reduce", (gpus,), rows * hidden)
 
-    def save(self) -> None:
-        """Writes the kernel times to the cache folder if there are new ones and it is writable."""
-        if self._unsaved:
-            with suppress(OSError, RuntimeError):
-                self._file.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(self._file, msgspec.json.encode(self._times))
-                self._unsaved = False
+    def _measured(self, table: str, shape: tuple[int, ...], rows: int) -> float:
+        curves = self._curves(table)
+        if shape not in curves.shapes:
+            raise self._unmeasured(f"{table} {shape}")
+        return curves.at(shape, rows)
 
-    def _time(
-        self, key: str, operator: Callable[[Any, Any], Any], *, rows: int, context: int = 1
-    ) -> float:
-        if key not in self._times:
-            self._times[key] = self._look_up(key, operator, rows=rows, context=context)
-            self._unsaved = True
-        if (found := self._times[key]) is None:
-            raise ValueError(f"no kernels were measured like this: {self.name}, {key}")
-        return found
-
-    def _look_up(
-        self, key: str, operator: Callable[[Any, Any], Any], *, rows: int, context: int
-    ) -> float | None:
-        import aiconfigurator_core.sdk.operations as ops
-        from aiconfigurator_core.sdk import common, errors
-        from aiconfigurator_core.sdk.engine import build_ops_json
-        from aiconfigurator_core.sdk.operations.attention import resolve_lane_order
-
-        engine, database = self._engine
-        looked_up = operator(ops, common)
-        if key.startswith("attention"):
-            looked_up._lane_order = list(resolve_lane_order(database, None))
+    def _curves(self, table: str) -> Curves:
         try:
-            [(_, milliseconds, _, _)] = engine.evaluate_ops_json(
-                build_ops_json([looked_up]), is_context=False, batch_size=rows, s=context, x=rows
-            )
-        except (
-            errors.EmpiricalNotImplementedError,
-            errors.InterpolationDataNotAvailableError,
-            errors.MissingSystemFlopsError,
-            errors.PerfDataNotAvailableError,
-        ):
-            return None
-        return float(milliseconds) / 1e3
+            return _curves(self._gpu, f"{self._server}/{table}")
+        except KeyError:
+            raise self._unmeasured(table) from None
 
-    @cached_property
-    def _engine(self) -> tuple[Any, Any]:
-        """The objects of aiconfigurator-core that compute kernel times and hold measured times."""
-        from aiconfigurator_core.sdk import perf_database
-        from aiconfigurator_core.sdk.engine import EngineHandle
+    def _near(self, table: str, sides: tuple[int, int]) -> list[tuple[tuple[int, ...], float]]:
+        """Returns the nearest measured shapes and how many doublings they are away."""
+        shapes = list(self._curves(table).shapes)
+        apart = np.log2(shapes) - np.log2(sides)
+        distances = np.linalg.norm(apart, axis=1)
+        within = distances <= _FARTHEST
+        if not within.any():
+            # A side longer than any measured one grows in proportion: an output matrix has one.
+            beyond = (apart < 0).all(axis=0)
+            within = np.linalg.norm(apart[:, ~beyond], axis=1) <= _FARTHEST
+            if beyond.sum() != 1 or not within.any() or (apart > 0).all(axis=0).any():
+                raise self._unmeasured(f"{table} {sides}")
+        order = np.argsort(np.where(within, distances, np.inf), kind="stable")[:_NEAREST]
+        return [(shapes[i], float(distances[i])) for i in order if within[i]]
 
-        # It reports on stderr which tables replace others.
-        logging.getLogger("aiconfigurator_core").setLevel(logging.CRITICAL)
-        slots = perf_database.get_version_slots(self._system, self._server)
-        assert slots is not None
-        database = perf_database.get_database_view(
-            self._system, self._server, slots["current"], database_mode="SILICON"
-        )
-        return EngineHandle.for_database(database), database
+    def _unmeasured(self, what: str) -> ValueError:
+        return ValueError(f"no kernels were measured like this: {self.name}, {what}")
 
 
-def _read(file: Path) -> dict[str, float | None]:
-    """Returns the kernel times that `save` wrote; {} without a readable file."""
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, float | None])
-    except (OSError, RuntimeError, ValueError, msgspec.MsgspecError):
-        return {}
+@cache
+def _arrays(gpu: str, names: Sequence[str]) -> tuple[NDArray[Any], ...]:
+    """Returns arrays of a GPU's file; one that the file lacks raises KeyError."""
+    with np.load(FOLDER / f"{gpu}.npz", allow_pickle=False) as file:
+        return tuple(file[name] for name in names)
+
+
+@cache
+def _latencies(gpu: str, name: str) -> NDArray[np.float64]:
+    return decoded(_arrays(gpu, (name,))[0])
+
+
+@cache
+def _curves(gpu: str, name: str) -> Curves:
+    sides, rows = _arrays(gpu, (f"{name}/at", f"{name}/rows"))
+    shapes = {tuple(each): position for position, each in enumerate(sides.tolist())}
+    return Curves(shapes, rows, _latencies(gpu, name))
+
+
+def _roof_seconds(roof: NDArray[np.float64], rows: int, shape: tuple[int, ...]) -> float:
+    """Returns a product's least time; roof: seconds per value moved and per multiplication."""
+    outputs, inputs = shape
+    moved = rows * outputs + rows * inputs + outputs * inputs
+    return float(max(roof[0] * moved, roof[1] * rows * outputs * inputs))
+
+
+def _between(
+    axes: Sequence[NDArray[np.uint32]], seconds: NDArray[np.float64], point: Sequence[int]
+) -> float:
+    """Returns the latency at a point of a grid, linear on each axis, and in proportion beyond."""
+    beyond = 1.0
+    for axis, value in zip(axes, point, strict=True):
+        inside = min(max(value, int(axis[0])), int(axis[-1]))
+        beyond *= value / inside
+        above = max(int(np.searchsorted(axis, inside)), 1) if len(axis) > 1 else 0
+        below = max(above - 1, 0)
+        share = (inside - axis[below]) / (axis[above] - axis[below]) if above else 0.0
+        seconds = seconds[below] * (1 - share) + seconds[above] * share
+    return float(seconds) * beyond
 
 
 def _format_name(bytes_per_weight: float, system: str, *, routed: bool = False) -> str:

@@ -45,7 +45,7 @@ class Deployed(OwnGpu):
 
     engine_family: The server, with --target-config. Public measurements of it give its times
       outside the models.  [default: any]
-    cost_model: With --target-config: kernels (latencies that NVIDIA measured, extra kernels),
+    cost_model: With --target-config: kernels (latencies that NVIDIA measured),
       public (the roofline), both corrected by public measurements of servers, or roofline (the
       GPU's data sheet, no server).  [default: the first that covers the GPU]
     target_config: The target's config.json. It is needed for costs on a --gpu.

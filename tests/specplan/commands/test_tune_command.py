@@ -95,10 +95,10 @@ def test_a_deployment_gives_the_first_guess(
     assert draft["expected_ms_per_token_low"] < draft["expected_ms_per_token_high"]
     assert found["advised"][0]["gain_probability"] < 0.9
     assert "This takes about" in found["notes"][0]
-    # With a library of kernels the first guess is theirs, as plan's is.
-    monkeypatch.setattr("estimator.costs.kernel_tables.version", lambda _: "0.12.0")
-    monkeypatch.setattr(MeasuredKernels, "_look_up", lambda *_, **__: 1e-3)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    # With measured kernels the first guess is theirs, as plan's is.
+    monkeypatch.setattr("estimator.costs.kernel_tables.missing", lambda *_: None)
+    for kernel in ("product", "attention"):
+        monkeypatch.setattr(MeasuredKernels, kernel, lambda *_, **__: 1e-3)
     slow = json.loads(tuned("--dry-run", "--gpu", "h100", *stated, "--json").stdout)
     # 32 layers of at least five kernels, and the output matrix.
     assert slow["rows"][0]["expected_ms_per_token"] > 100
