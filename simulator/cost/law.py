@@ -23,6 +23,10 @@ class CostLaw(Protocol):
     def calibrated(self) -> bool:
         """Whether predicted probabilities of a gain can be trusted."""
 
+    @property
+    def ratio_error(self) -> float:
+        """Standard deviation of a run's log speed-up about the modelled one, once its load ran."""
+
     def speed_ups(
         self, load: LoadPoint, gammas: Sequence[int], lengths: Sequence[float]
     ) -> Forecast:

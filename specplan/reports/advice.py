@@ -12,14 +12,18 @@ from simulator.choice.curve import (
     speed_up,
 )
 from simulator.choice.plan import Plan
+from simulator.cost.fitted.runs import USUAL_ERROR
 from simulator.cost.setting import DEFAULT_CONTEXT
 from simulator.cost.sizes import assumed_c
+from simulator.numerics.intervals import deviations
 
 NOT_CALIBRATED = "For draft models that were never run this probability is not calibrated."
 # The advice also states the odds of a gain if the acceptance rate is lower by this amount.
 _SHORT = 0.1
 # Speed-ups count as equal if their relative difference is smaller.
 _SAME = 0.05
+# An interval is wide if its upper end is this many times its lower end.
+_WIDE = 2.5
 
 
 def advice_lines(plan: Plan) -> list[str]:
@@ -166,7 +170,7 @@ def _next(plan: Plan) -> list[str]:
     if gamma == 0:
         also = f" and K = {rival}" * (rival > 0)
         runs = [_added(plan, each) for each in ((0, rival) if also else (0,))]
-        return [f"Next: run K = 0{also}, and add {' '.join(runs)}."]
+        return [f"Next: run K = 0{also}, and add {' '.join(runs)}.{_narrowed(plan, rival)}"]
     decides = "whether to speculate"
     if rival > 0:
         decides = f"between K = {min(gamma, rival)} and K = {max(gamma, rival)}"
@@ -174,6 +178,18 @@ def _next(plan: Plan) -> list[str]:
         f"Next: run K = {gamma}, and add {_added(plan, gamma)}. It decides "
         f"{decides}, and may gain {100 * gain:.1f} % on average."
     ]
+
+
+def _narrowed(plan: Plan, gamma: int) -> str:
+    """Returns the error of the speed-up after runs at 0 and gamma; "" if it is known better."""
+    posterior = plan.cost.posterior
+    low, high = plan.point(gamma).low, plan.point(gamma).high
+    if posterior is None or posterior.runs or gamma == 0 or high < _WIDE * low:
+        return ""
+    # The model has its error at the runs, and again at later runs of the same load.
+    after = math.sqrt(2 * (posterior.ratio_error**2 + USUAL_ERROR**2))
+    width = 100 * math.expm1(deviations() * after)
+    return f" After both runs the speed-up of K = {gamma} is exact to about ± {width:.0f} %."
 
 
 def _added(plan: Plan, gamma: int) -> str:

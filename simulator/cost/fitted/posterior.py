@@ -76,6 +76,10 @@ class Posterior:
         """Whether predicted probabilities of a gain can be trusted; true once drafts were run."""
         return self.prior.calibrated or any(run.gamma > 0 for run in self.runs)
 
+    @property
+    def ratio_error(self) -> float:
+        return self.prior.ratio_error
+
     def speed_ups(
         self, load: LoadPoint, gammas: Sequence[int], lengths: Sequence[float]
     ) -> Forecast:

@@ -1,6 +1,7 @@
 """`specplan plan --gpu`: costs by a roofline, a row for each load, and schedules of them."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +220,25 @@ def test_no_gamma_is_beyond_the_longest_draft_of_a_head(tmp_path: Path) -> None:
     for answer in (run(f"{stated} --gamma 7"), run(f"{stated} {requests} --gamma 7", "traffic")):
         assert answer.exit_code == 2
         assert answer.stderr == "Error: gamma must be at most 6, the longest draft, got 7\n"
+
+
+@pytest.mark.parametrize("card", ["4070", "rtx 3060"])
+def test_a_wide_interval_says_how_far_two_runs_narrow_it(pair: str, card: str) -> None:
+    asked = f"{pair} --gpu {card.replace(' ', '-')} --dtype int4"
+    text = words(asked)
+    stated = re.search(
+        r"After both runs the speed-up of K = (\d+) is exact to about ± (\d+) %", text
+    )
+    assert stated is not None, text
+    gamma, width = (int(each) for each in stated.groups())
+    predicted = run_json(asked)["curve"][gamma - 1]
+    length, block = predicted["expected_tokens"], predicted["ms_per_token"]
+    runs = f"--run gamma=0,tpot={block * 0.9:.3f} "
+    runs += f"--run gamma={gamma},tpot={block:.3f},length={length:.3f}"
+    after = run_json(f"{asked} {runs}")["curve"][gamma - 1]
+    high, low = after["improvement_factor_high"], after["improvement_factor_low"]
+    assert (high / low) ** 0.5 - 1 == pytest.approx(width / 100, abs=0.03)
+    assert "After both runs" not in words(f"{asked} {runs}")
 
 
 def test_of_a_head_an_engine_can_be_in_more_doubt_than_none() -> None:
