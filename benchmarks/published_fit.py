@@ -23,7 +23,7 @@ from published_rows import Row
 from scipy.special import ndtri
 
 from simulator.cost.fitted.machine import COUNT, PARAMETERS
-from simulator.cost.fitted.prior import FEW_SOURCES
+from simulator.cost.fitted.prior import SCALE
 
 MOST_ROUNDS, MOVED = 60, 2e-3
 # Degrees of freedom of the tails.
@@ -132,6 +132,11 @@ def fit(rows: Sequence[Row], first: First = ROOFLINE) -> dict[str, Any]:
         "parameters": list(PARAMETERS),
         "deployments": len(deployed),
         "mean": _rounded(effects[0]),
+        "meetings": sorted({name for each in deployed for name in each.first.traits.meetings}),
+        "sources": {
+            group: len({each.first.owner for each in deployed if each.first.traits.group == group})
+            for group in sorted(set(errors) - {"all"})
+        },
         "effects": {name: _rounded(row) for name, row in zip(names, effects[1:], strict=True)},
         "covariance": [_rounded(row) for row in covariance],
         "doubts": {name: float(f"{doubt:.4g}") for name, doubt in sorted(doubts_of.items())},
@@ -199,7 +204,7 @@ def _doubts(
             each, mean = deployed[index], design[index] @ effects
             gains = each.evidence.paired
             slopes = each.evidence.slopes(mean)[gains]
-            own = FEW_SOURCES * np.einsum("ij,jk,ik->i", slopes, covariance, slopes)
+            own = SCALE * np.einsum("ij,jk,ik->i", slopes, covariance, slopes)
             far = np.abs(each.evidence.misfit(mean)[gains]) / np.sqrt(
                 own + each.errors[1] ** 2 + each.errors[2] ** 2
             )

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from published_machines import KNOWN, TABLES, PublishedLoad, kernel_machine, machine_of
+from published_machines import KNOWN, PublishedLoad, kernel_machine, machine_of
 
 from simulator.cost.fitted.kernels import KernelMachine
 from simulator.cost.fitted.machine import Machine, RooflineMachine
@@ -65,7 +65,8 @@ class Row:
         served = self.machine
         assert isinstance(served, RooflineMachine | KernelMachine)
         draft, pcie = draft_class(self.facts["kind"]), over_pcie(served.deployment)
-        return Traits(engine, draft, kinds.get(weights, "gguf"), mixture, pcie)
+        several = served.deployment.conditions.tp > 1
+        return Traits(engine, draft, kinds.get(weights, "gguf"), mixture, pcie, several)
 
     @property
     def server(self) -> tuple[str, ...]:
@@ -143,8 +144,6 @@ def over_kernels(rows: Sequence[Row]) -> list[Row]:
         except ValueError:
             continue
         found.append(replace(row, machine=machine))
-    for tables in TABLES.values():
-        tables.save()
     return found
 
 

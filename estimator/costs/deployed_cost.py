@@ -99,6 +99,7 @@ def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Tr
         _FORMATS.get(dtype or "", stored),
         mixture=any(each.experts for each in deployment.target.weights),
         pcie=over_pcie(deployment),
+        several=deployment.conditions.tp > 1,
     )
 
 

@@ -34,9 +34,11 @@ ANY_ENGINE = ("vllm", "sglang")
 # Kinds of draft for which predicted gains came true too rarely while no run was known: at predicted
 # probabilities of 0.75 to 0.95, 31 % of 13 loads gained (benchmarks/published_advice.py).
 NOT_CALIBRATED = ("model",)
-# Factors on the covariance: FEW_SOURCES for means from few sources, and UNKNOWN more for each trait
-# without published data. UNKNOWN_ERROR multiplies the model errors of a group without data.
-FEW_SOURCES, UNKNOWN, UNKNOWN_ERROR = 1.3, 0.3, 1.5
+# Factors on the covariance: SCALE, with the best interval score where each source is left out, and
+# UNKNOWN more for each trait without published data. UNKNOWN_ERROR multiplies the model errors of a
+# group without data. It multiplies the errors of speed-ups for each of `Traits.meetings` without
+# data, too. A group with data from n sources has 1 / n of the increase.
+SCALE, UNKNOWN, UNKNOWN_ERROR = 0.8, 0.3, 1.5
 # Variance of the logarithm of a number that a user states.
 SURE = 1e-8
 
@@ -85,6 +87,7 @@ class Traits:
     weights: storage of the target's weights: "plain" (16 bits), "fp8", "fp4", "int4" or "gguf".
     mixture: whether the target is a mixture of experts.
     pcie: whether several GPUs share the target over PCIe.
+    several: whether several GPUs share the target.
     """
 
     engine: str | None
@@ -92,6 +95,13 @@ class Traits:
     weights: str = "plain"
     mixture: bool = False
     pcie: bool = False
+    several: bool = False
+
+    @property
+    def meetings(self) -> tuple[str, ...]:
+        """The kinds of target and of GPUs on this engine, as in published_prior.json."""
+        kinds = ("mixture",) * self.mixture + ("several GPUs",) * self.several
+        return tuple(f"{self.engine}, {kind}" for kind in kinds)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -123,11 +133,15 @@ def published_prior(
         return _mixture([published_prior(one, effects=effects, over=over) for one in each])
     fitted = _published(over) if effects is None else effects
     known = [fitted["effects"][name] for name in traits.names if name in fitted["effects"]]
-    doubt = FEW_SOURCES + UNKNOWN * (len(traits.names) - len(known))
+    doubt = SCALE + UNKNOWN * (len(traits.names) - len(known))
     errors = fitted["errors"].get(traits.group)
     if errors is None:
-        errors = [UNKNOWN_ERROR * error for error in fitted["errors"]["all"]]
-    level, ratio, shared = errors
+        level, ratio, shared = (UNKNOWN_ERROR * error for error in fitted["errors"]["all"])
+    else:
+        unseen = [name for name in traits.meetings if name not in fitted["meetings"]]
+        few = 1 + (UNKNOWN_ERROR - 1) / fitted["sources"][traits.group]
+        further = UNKNOWN_ERROR ** len(unseen) * few
+        level, ratio, shared = errors[0], further * errors[1], further * errors[2]
     # Sources disagree about draft models in today's servers.
     apart = traits.draft in APART and traits.engine != V0
     if apart:

@@ -10,7 +10,7 @@ from simulator.cost.fitted.machine import COUNT, PARAMETERS
 from simulator.cost.fitted.prior import (
     ANY_ENGINE,
     DRAFTS,
-    FEW_SOURCES,
+    SCALE,
     UNKNOWN,
     UNKNOWN_ERROR,
     Traits,
@@ -31,6 +31,8 @@ EFFECTS = {
     },
     "covariance": np.eye(COUNT).tolist(),
     "doubts": {"EAGLE": 2.0},
+    "meetings": ["vllm, mixture"],
+    "sources": {"vllm, EAGLE": 2},
     "errors": {"all": [0.1, 0.2, 0.3], "vllm, EAGLE": [0.05, 0.06, 0.07]},
 }
 
@@ -50,14 +52,26 @@ def test_every_engine_and_draft_has_a_prior(engine: str | None, draft: str) -> N
 def test_effects_of_all_traits_add_up() -> None:
     prior = published_prior(Traits("vllm", "EAGLE", mixture=True), effects=EFFECTS)
     assert prior.logs == pytest.approx(np.full(COUNT, 3.75))
-    assert prior.covariance == pytest.approx(FEW_SOURCES * np.eye(COUNT))
-    assert (prior.level_error, prior.ratio_error, prior.load_error) == (0.05, 0.06, 0.07)
+    assert prior.covariance == pytest.approx(SCALE * np.eye(COUNT))
+    assert prior.level_error == 0.05
+    # A group with two sources has half of the increase.
+    assert (prior.ratio_error, prior.load_error) == pytest.approx((0.075, 0.0875))
+
+
+def test_targets_and_gpus_that_an_engine_was_never_measured_with_are_in_more_doubt() -> None:
+    known, new = (
+        published_prior(Traits("vllm", "EAGLE", mixture=True, several=several), effects=EFFECTS)
+        for several in (False, True)
+    )
+    assert new.load_error == pytest.approx(UNKNOWN_ERROR * known.load_error)
+    assert new.ratio_error == pytest.approx(UNKNOWN_ERROR * known.ratio_error)
+    assert new.level_error == known.level_error
 
 
 def test_what_no_row_has_is_in_more_doubt() -> None:
     prior = published_prior(Traits("sglang", "EAGLE"), effects=EFFECTS)
     # Neither the engine nor the two together are known.
-    assert prior.covariance == pytest.approx((FEW_SOURCES + 2 * UNKNOWN) * np.eye(COUNT))
+    assert prior.covariance == pytest.approx((SCALE + 2 * UNKNOWN) * np.eye(COUNT))
     assert prior.ratio_error == pytest.approx(UNKNOWN_ERROR * 0.2)
 
 
@@ -67,8 +81,8 @@ def test_draft_models_of_todays_servers_are_in_more_doubt_and_drawn() -> None:
         published_prior(Traits(engine, draft), effects=effects)
         for engine, draft in (("vllm", "model"), ("vllm-v0", "model"), ("vllm", "EAGLE"))
     )
-    assert today.covariance[0, 0] == pytest.approx(4 * (FEW_SOURCES + 2 * UNKNOWN))
-    assert old.covariance[0, 0] == pytest.approx(FEW_SOURCES + 3 * UNKNOWN)
+    assert today.covariance[0, 0] == pytest.approx(4 * (SCALE + 2 * UNKNOWN))
+    assert old.covariance[0, 0] == pytest.approx(SCALE + 3 * UNKNOWN)
     assert (today.drawn, old.drawn, head.drawn) == (True, False, False)
 
 
