@@ -83,7 +83,7 @@ class Exports:
 
     model_method: the engine's name for a separate draft model; `HeadKind` has the names of heads.
     fixed: drafts exactly γ tokens per block. Arguments: γ, at least 1; the draft; its sampling and
-      the verification (None: unknown); the threshold of `stopping` (0: none).
+      the verification (None: unknown); the threshold of `stopping` (0: none; None: leave it as is).
     stopping: rule that ends an unsure draft (`simulator.acceptance.stopping`); empty: none.
     draft_sampling: how the engine drafts by default; None: its flags always state it.
     judges_blocks: whether the engine offers block verification (Sun et al. 2024).
@@ -99,7 +99,7 @@ class Exports:
     """
 
     model_method: str
-    fixed: Callable[[int, Drafted, DraftSampling | None, Verification | None, float], str]
+    fixed: Callable[[int, Drafted, DraftSampling | None, Verification | None, float | None], str]
     draft_sampling: DraftSampling | None
     stopping: str = ""
     judges_blocks: bool = False

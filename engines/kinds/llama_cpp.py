@@ -5,8 +5,9 @@ import shlex
 from engines.kind import Drafted, EngineKind, Exports, PrintedCounts, later, methods_of
 
 
-def _fixed(gamma: int, draft: Drafted, sampling: str | None, _: object, p_min: float) -> str:
+def _fixed(gamma: int, draft: Drafted, sampling: str | None, _: object, p_min: float | None) -> str:
     # p-min 0: draft on however unsure the draft is. Builds before May 2026 say --draft-max.
+    stop = "" if p_min is None else f" --spec-draft-p-min {p_min:g}"
     drawn = " --spec-draft-sampling probabilistic" if sampling == "sampled" else ""
     model = ""
     if draft.file is not None and draft.file.startswith("hf:"):
@@ -15,7 +16,7 @@ def _fixed(gamma: int, draft: Drafted, sampling: str | None, _: object, p_min: f
         model = f" --model-draft {shlex.quote(draft.file)}"
     return (
         f"--spec-type {methods_of('llama.cpp')[draft.kind]}{model}"
-        f" --spec-draft-n-max {gamma} --spec-draft-p-min {p_min:g}{drawn}"
+        f" --spec-draft-n-max {gamma}{stop}{drawn}"
     )
 
 

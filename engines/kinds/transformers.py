@@ -3,7 +3,9 @@
 from engines.kind import EARLIEST, Drafted, EngineKind, Exports, later
 
 
-def _fixed(gamma: int, _draft: Drafted, _sampling: object, _rule: object, p_min: float) -> str:
+def _fixed(
+    gamma: int, _draft: Drafted, _sampling: object, _rule: object, p_min: float | None
+) -> str:
     # Without the last two lines its own schedule changes gamma while it generates.
     # AssistedCandidateGenerator.update_candidate_strategy uses the ROC curve of its own drafts.
     tuned = "# with scikit-learn installed, transformers changes this threshold as it generates"
@@ -12,8 +14,12 @@ def _fixed(gamma: int, _draft: Drafted, _sampling: object, _rule: object, p_min:
             "# before target.generate(..., assistant_model=draft):",
             f"draft.generation_config.num_assistant_tokens = {gamma}",
             'draft.generation_config.num_assistant_tokens_schedule = "constant"',
-            f"draft.generation_config.assistant_confidence_threshold = {p_min:g}",
-            *([tuned] if p_min > 0 else []),
+            *(
+                []
+                if p_min is None
+                else [f"draft.generation_config.assistant_confidence_threshold = {p_min:g}"]
+            ),
+            *([tuned] if p_min else []),
         )
     )
 

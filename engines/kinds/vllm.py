@@ -55,7 +55,7 @@ def _config(gamma: int, draft: Drafted) -> dict[str, object]:
 
 
 def _fixed(
-    gamma: int, draft: Drafted, sampling: str | None, verification: str | None, _p_min: float
+    gamma: int, draft: Drafted, sampling: str | None, verification: str | None, _p_min: float | None
 ) -> str:
     config = _config(gamma, draft)
     if sampling is not None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.advice import NEAR, REPEAT, WORTH, Advice, LogGains, advise
 from simulator.choice.curve import Curve, CurvePoint, Doubt, curve_of, first_best
+from simulator.choice.kept import KeptRun, kept_run
 from simulator.choice.walltime import TIE
 from simulator.cost.cost import Cost
 from simulator.cost.setting import CostSetting
@@ -63,8 +64,18 @@ class Plan:
         return self.acceptance.alpha
 
     @property
+    def kept(self) -> KeptRun | None:
+        """The run whose drafts ended early, if no γ of the curve is expected to beat it.
+
+        All drafts of the curve have γ tokens, so that no row of it stands for such a run.
+        """
+        gain = self.point(self.advice.gamma).improvement_factor if self.advice.gamma > 0 else 1.0
+        expected = self.cost.baseline_seconds / gain
+        return kept_run(self.cost.own_runs, expected=expected, near=self.near)
+
+    @property
     def advised_gamma(self) -> int:
-        return self.advice.gamma
+        return self.advice.gamma if self.kept is None else self.kept.run.gamma
 
     @property
     def place(self) -> tuple[int, int]:

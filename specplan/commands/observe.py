@@ -22,6 +22,7 @@ from specplan.options.plan_options import Followed, Observed, Sources, addresses
 from specplan.options.runs import Runs
 from specplan.reports import observation as reports
 from specplan.reports.flags import flags_of_plans
+from specplan.reports.kept import today_line
 from specplan.reports.output import print_json, warn
 from specplan.reports.plan import plan_text, warn_of_sizes
 from specplan.reports.plans import plan_json
@@ -72,6 +73,8 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     lengths = None if row is None else request_lengths(requests, row, gamma=gamma)
     data = reports.observation_json(observation, seconds=reading.interval, lengths=lengths)
     text = folded(reports.observation_text(observation, data, since=bool(reading.since)))
+    if run is not None:
+        text = f"{folded(today_line(run, asking.runs, stated=observation.stated_gamma))}\n{text}"
     if row is not None:
         origin = origin_of(row, reading)
         warn_of_sizes((row,))
@@ -80,6 +83,8 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
         if lengths is not None:
             text += "\n\n" + reports.lengths_text(data["by_request"])
         if reading.server is not None:
+            if row.kept is not None and observation.stated_gamma is None:
+                raise click.UsageError("--export needs --gamma: the source does not state K")
             flags = flags_of_plans((row,), origin, server=reading.server)
             data["export"] = reports.as_observed(flags, observation, server=reading.server)
     elif reading.output is None:

@@ -16,6 +16,7 @@ from simulator.cost.fitted.runs import USUAL_ERROR
 from simulator.cost.setting import DEFAULT_CONTEXT
 from simulator.cost.sizes import assumed_c
 from simulator.numerics.intervals import deviations
+from specplan.reports.kept import kept_lines
 
 NOT_CALIBRATED = "For draft models that were never run this probability is not calibrated."
 # The advice also states the odds of a gain if the acceptance rate is lower by this amount.
@@ -34,6 +35,8 @@ def advice_lines(plan: Plan) -> list[str]:
         lines.append(
             f"c {c:.2g} is assumed ({low:.2g} to {high:.2g}): no run with drafts was timed."
         )
+    if plan.kept is not None:
+        return [*lines, *kept_lines(plan, plan.kept), *_next(plan)[: plan.kept.gain is None]]
     lines += [*decision_lines(plan), *_limits(plan)]
     if plan.gamma not in (0, plan.optimal_gamma, named):
         lines.append(f"K = {plan.gamma} gives {_gain(plan, plan.gamma)}.")

@@ -11,6 +11,7 @@ from simulator.choice.plan import Plan
 from simulator.choice.schedule import Range, schedules
 from specplan.reports.advice import odds_text
 from specplan.reports.deployment import does_not_fit
+from specplan.reports.kept import kept_comment
 from specplan.reports.output import warn
 from specplan.reports.plan import Origin
 
@@ -47,7 +48,10 @@ def _of_context(rows: Sequence[Plan], origin: Origin, server: str, p_min: float)
     draft = Drafted(origin.draft or "DRAFT", kind)
     ranges = _ranges(rows, origin.only) if len(rows) > 1 else ()
     row = rows[0]
-    gamma = row.advice.test_gamma or row.advised_gamma if origin.only is None else row.gamma
+    # Only an engine that ends drafts can keep a run whose drafts ended.
+    kept = row.kept if p_min == 0 and exports_of(server).stopping and not origin.only else None
+    gamma = row.advice.test_gamma or row.advice.gamma if origin.only is None else row.gamma
+    gamma = gamma if kept is None else kept.run.gamma
     gamma = max((each.gamma for each in ranges), default=gamma)
     named = origin.drafter or origin.draft_kind or origin.draft
     if load is None and not named and gamma > 0:
@@ -63,13 +67,15 @@ def _of_context(rows: Sequence[Plan], origin: Origin, server: str, p_min: float)
         drafter=origin.drafter,
         sampling=origin.draft_sampling,
         verification=origin.verification,
-        p_min=p_min,
+        p_min=p_min if kept is None else None,
     )
+    if kept is not None:
+        return f"{kept_comment(kept)}\n{flags}"
     if row.extrapolated_at(gamma):
         warn(f"gamma {gamma} is beyond what was observed: its speed-up is extrapolated")
     early = p_min == 0 and any(run.drafted is not None for run in row.cost.own_runs)
-    kept = f"{KEPT}\n" * (early and bool(exports_of(server).stopping))
-    return flags if gamma == 0 else kept + marked(flags, rows)
+    yours = f"{KEPT}\n" * (early and bool(exports_of(server).stopping))
+    return flags if gamma == 0 else yours + marked(flags, rows)
 
 
 def _ranges(rows: Sequence[Plan], only: int | None) -> tuple[Range, ...]:
@@ -105,7 +111,7 @@ def export(
     drafter: str | None = None,
     sampling: DraftSampling | None = None,
     verification: Verification | None = None,
-    p_min: float = 0.0,
+    p_min: float | None = 0.0,
 ) -> str:
     """Returns the flags that make an engine draft gamma tokens per block, ready to paste.
 
@@ -116,7 +122,7 @@ def export(
     gamma: drafted tokens per block; 0 gives a comment that advises no speculation.
     drafter: the drafter as `--draft` names it, which replaces `draft`; None: use `draft`.
     sampling: whether draft tokens are sampled or the likeliest; None: the engine's default.
-    p_min: the confidence below which a draft ends; 0: drafts have a fixed length.
+    p_min: the confidence below which a draft ends; 0: drafts have a fixed length; None: as it runs.
     """
     if drafter is not None:
         from estimator.draft_names.kind import parse_drafter
@@ -140,7 +146,7 @@ def export(
         return NO_DRAFT
     exports = exports_of(server)
     _require_loaded(server, draft, methods_of(server))
-    if p_min > 0 and not exports.stopping:
+    if p_min and not exports.stopping:
         raise ValueError(f"--export {server} has no threshold that ends a draft, got {p_min:g}")
     return exports.fixed(gamma, draft, sampling, verification, p_min)
 

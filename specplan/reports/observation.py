@@ -11,6 +11,7 @@ from estimator.profiles.parts import Estimate
 from simulator.cost.fitted.runs import Run
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.flags import KEPT, NO_DRAFT
+from specplan.reports.kept import KEPT_RUN
 from specplan.reports.observed_times import steps_json, steps_lines, times_json, times_lines
 from specplan.reports.table import GAMMA, Column, folded, table
 
@@ -151,7 +152,8 @@ def as_observed(flags: str, observation: Observation, *, server: str) -> str:
         for name, former in exports.former:
             flags = flags.replace(name, former)
     early = exports.stopping and observation.counted.drafted is not None
-    return f"{KEPT}\n{flags}" if early and not flags.startswith((NO_DRAFT, KEPT)) else flags
+    said = flags.startswith((NO_DRAFT, KEPT, KEPT_RUN))
+    return f"{KEPT}\n{flags}" if early and not said else flags
 
 
 def run_text(run: Run, observation: Observation) -> str:

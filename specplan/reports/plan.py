@@ -135,7 +135,7 @@ def _assumptions(plan: Plan, origin: Origin) -> str:
 def _note(plan: Plan, point: dict[str, Any]) -> str:
     """Returns a row's marks: extrapolated (+), beyond captured graphs (!), advised, to measure."""
     gamma, notes = point["gamma"], ["+"] * point["extrapolated"] + ["!"] * point["beyond_graphs"]
-    if gamma == plan.advised_gamma != plan.optimal_gamma:
+    if plan.kept is None and gamma == plan.advised_gamma != plan.optimal_gamma:
         notes.append("<- advised")
     if gamma == plan.advice.test_gamma:
         notes.append("<- measure")

@@ -21,6 +21,7 @@ from specplan.reports.deployment import (
     schedules_json,
     schedules_text,
 )  # fmt: skip
+from specplan.reports.kept import kept_json
 from specplan.reports.plan import BEYOND, Origin, points_of, require_possible
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, folded, table
 
@@ -107,6 +108,7 @@ def plan_fields(plan: Plan, origin: Origin) -> dict[str, Any]:
         "quiet": origin.quiet,
         "notes": origin.notes,
         "advised_gamma": plan.advised_gamma,
+        "kept": kept_json(plan.kept),
         "test_gamma": advice.test_gamma,
         "gain_certain": advice.certain if plan.curve.in_doubt else None,
         "gain_probability": advice.gain_probability,

@@ -1,0 +1,71 @@
+"""The advice to keep a run whose drafts ended early, and what an observed server gains today."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from simulator.choice.kept import KeptRun
+from simulator.choice.plan import Plan
+from simulator.cost.fitted.runs import Run, pooled
+
+# Begins a comment of exported flags that keep a run.
+KEPT_RUN = "# These run today with drafts that end early"
+
+
+def gain_text(kept: KeptRun) -> str:
+    """Returns the measured speed-up as text; "" if no run without speculation was timed."""
+    return "" if kept.gain is None else f"{kept.gain:.2f} times the speed without speculation"
+
+
+def kept_lines(plan: Plan, kept: KeptRun) -> list[str]:
+    """Returns the advice to keep the run."""
+    run, named = kept.run, plan.advice.named
+    gained = f"{gain_text(kept)}, " if kept.gain is not None else ""
+    lines = [
+        f"Keep K = {run.gamma} with the p-min that runs, or the rule that ends its drafts: {gained}"
+        f"measured ({1e3 * run.seconds_per_token:.2f} ms a token; drafts of {run.mean_drafted:.1f} "
+        "tokens on average)."
+    ]
+    if named > 0:
+        point = plan.point(named)
+        lines.append(
+            "The table is of drafts that all have K tokens, as with p-min 0. Expected of its "
+            f"K = {named}: {1e3 * plan.cost.baseline_seconds / point.improvement_factor:.2f} ms a "
+            f"token, {point.improvement_factor:.2f} times ({point.low:.2f} to {point.high:.2f}). "
+            "Change to it only after a run of it."
+        )
+    return lines
+
+
+def kept_json(kept: KeptRun | None) -> dict[str, Any] | None:
+    """Returns the JSON object of a run to keep; None if there is none."""
+    return kept and {
+        "gamma": kept.run.gamma,
+        "ms_per_token": 1e3 * kept.run.seconds_per_token,
+        "drafted_per_block": kept.run.mean_drafted,
+        "improvement_factor": kept.gain,
+    }
+
+
+def kept_comment(kept: KeptRun) -> str:
+    """Returns a comment for exported flags that keep the run."""
+    gained = f", and gain {kept.gain:.2f} times, measured" if kept.gain is not None else ""
+    return f"{KEPT_RUN}{gained}. Write your p-min, if you set one."
+
+
+def today_line(run: Run, runs: Sequence[Run], *, stated: int | None) -> str:
+    """Returns what an observed server gains today.
+
+    run: the observed time. runs: those that the user states. stated: γ, None: at least `run.gamma`.
+    """
+    means = pooled([each for each in runs if each.load == run.load and each.gamma == 0])
+    batch = "" if run.load.batch == 1 else f" at batch {run.load.batch}"
+    gamma = f"K = {run.gamma}" if stated is not None else f"K = {run.gamma} or more"
+    now = f"Today{batch}: {gamma}, {1e3 * run.seconds_per_token:.2f} ms a token"
+    if not means:
+        where = "" if run.load.batch == 1 else f",batch={run.load.batch}"
+        return f"{now}. What it gains needs --run gamma=0,tpot=MS{where}."
+    plain = means[0].seconds_per_token
+    return (
+        f"{now}, {plain / run.seconds_per_token:.2f} times the speed without speculation "
+        f"({1e3 * plain:.2f} ms), measured."
+    )
