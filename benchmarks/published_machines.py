@@ -19,7 +19,6 @@ from simulator.cost.fitted.kernels import KernelMachine
 from simulator.cost.fitted.machine import PARAMETERS, Machine, RooflineMachine, Work
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import Deployment
-from simulator.cost.roofline.forward import Conditions
 from simulator.cost.roofline.hardware import (
     FORMATS,
     Hardware,
@@ -28,6 +27,7 @@ from simulator.cost.roofline.hardware import (
     own_hardware,
 )
 from simulator.cost.roofline.shapes import CacheLayers, DraftShape, ModelShape, Weights
+from simulator.cost.roofline.sharing import Conditions
 
 HERE = Path(__file__).parent
 KNOWN: dict[str, Any] = json.loads((HERE / "published_models.json").read_text(encoding="utf-8"))
@@ -113,8 +113,8 @@ def kernel_machine(machine: Machine, engine: str) -> Machine | None:
 
 @cache
 def machine_of(*names: str, expands: bool, tree: bool) -> Machine:
-    """Returns the machine of a row's shape, weights, draft shape, GPU, GPUs and cache shares."""
-    shape, weights, draft, gpu, tp, dcp = names
+    """Returns the machine of a row's shape, weights, draft shape, GPU, and how GPUs share it."""
+    shape, weights, draft, gpu, tp, dcp, dp, ep = names
     target = _model(shape, weights, share=int(dcp or 1))
     hardware = _hardware(gpu)
     fits = [n for n in (1, 2, 4) if target.weight_bytes / n < FULLEST * hardware.memory_bytes]
@@ -122,7 +122,12 @@ def machine_of(*names: str, expands: bool, tree: bool) -> Machine:
     if hardware.link_bandwidth is None:
         gpus = 1
     served = BatchExpanding if expands else PublishedRoofline
-    deployment = Deployment(target, _draft(draft, target), hardware, Conditions(tp=gpus))
+    deployment = Deployment(
+        target,
+        _draft(draft, target),
+        hardware,
+        Conditions(tp=gpus, dp=int(dp or 1), ep=int(ep or 1)),
+    )
     return served(deployment, widths=TREE_WIDTHS if tree else {})
 
 

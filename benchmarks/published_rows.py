@@ -65,7 +65,7 @@ class Row:
         served = self.machine
         assert isinstance(served, RooflineMachine | KernelMachine)
         draft, pcie = draft_class(self.facts["kind"]), over_pcie(served.deployment)
-        several = served.deployment.conditions.tp > 1
+        several = served.deployment.conditions.gpus > 1
         return Traits(engine, draft, kinds.get(weights, "gguf"), mixture, pcie, several)
 
     @property
@@ -152,7 +152,7 @@ def _complete(facts: dict[str, str]) -> bool:
 
 
 def _row(facts: dict[str, str]) -> Row:
-    names = ("shape", "weights", "draft_shape", "gpu", "tp", "dcp")
+    names = ("shape", "weights", "draft_shape", "gpu", "tp", "dcp", "dp", "ep")
     batch, gamma = int(facts["batch"]), int(facts["gamma"])
     ratio = USUAL_PROMPTS
     if facts["dataset"].startswith("context"):

@@ -24,11 +24,11 @@ from estimator.model_shapes.shape import shape_of
 from simulator.cost.roofline.forward import (
     DEFAULT_EFFICIENCY,
     DEFAULT_LAYER_SECONDS,
-    Conditions,
     forward_seconds,
 )
 from simulator.cost.roofline.hardware import find_hardware
 from simulator.cost.roofline.shapes import ModelShape
+from simulator.cost.roofline.sharing import Conditions
 
 PUBLISHED: dict[str, Any] = json.loads(
     (Path(__file__).parent / "published_decoding.json").read_text(encoding="utf-8")

@@ -24,8 +24,8 @@ from tqdm import tqdm
 from estimator.model_shapes.drafts import read_pair
 from simulator.acceptance.acceptance import Iid
 from simulator.cost.roofline.deployment import Deployment, prompt_seconds, roofline_cost
-from simulator.cost.roofline.forward import Conditions
 from simulator.cost.roofline.hardware import find_hardware
+from simulator.cost.roofline.sharing import Conditions
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand, Requests
 from simulator.traffic.events import serve

@@ -62,8 +62,8 @@ def deployed_cost(
     known: values by parameter that the user states. Only the roofline has these parameters.
     """
     dtype = deployment.target.stored_as if dtype is None else dtype
-    gpu, tp = deployment.hardware.name, deployment.conditions.tp
-    machine = gpu if tp == 1 else f"{tp} × {gpu}"
+    gpu, gpus = deployment.hardware.name, deployment.conditions.gpus
+    machine = gpu if gpus == 1 else f"{gpus} × {gpu}"
     traits = _traits(deployment, engine, dtype)
     prior = published_prior(traits).fixed(**known or {})
     roofline = infer(RooflineMachine(deployment), prior, runs)
@@ -99,7 +99,7 @@ def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Tr
         _FORMATS.get(dtype or "", stored),
         mixture=any(each.experts for each in deployment.target.weights),
         pcie=over_pcie(deployment),
-        several=deployment.conditions.tp > 1,
+        several=deployment.conditions.gpus > 1,
     )
 
 

@@ -31,6 +31,8 @@ SYSTEMS: Mapping[str, str] = {
 SERVERS: Mapping[str, str] = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "trtllm"}
 # Where no server is named.
 ANY_SERVER = "vllm"
+# Formats of experts that stand for others which were not measured.
+_ALIKE = {"fp8": "fp8_block"}
 # Logarithms of nanoseconds are stored in steps of this.
 _STEP = 0.002
 # Shapes whose measured shares of the peak rate are averaged for another shape, and how far (in
@@ -107,12 +109,17 @@ class MeasuredKernels(KernelTables):
         return _roof_seconds(roof, rows, (outputs, inputs)) / (share / weights)
 
     def experts(
-        self, *, rows: int, hidden: int, inner: int, count: int, active: int, gpus: int,
-        stored: float,
+        self, *, rows: int, hidden: int, inner: int, count: int, active: int,
+        gpus: tuple[int, int], stored: float,
     ) -> float:  # fmt: skip
         kind = _format_name(stored, SYSTEMS[self._gpu], routed=True)
-        shape = (active, count, hidden, inner, gpus, 1)
-        return self._measured(f"experts/{kind}", shape, rows)
+        shape = (active, count, hidden, inner, *gpus)
+        try:
+            return self._measured(f"experts/{kind}", shape, rows)
+        except ValueError:
+            if kind not in _ALIKE:
+                raise
+            return self._measured(f"experts/{_ALIKE[kind]}", shape, rows)
 
     def attention(
         self, *, batch: int, context: int, heads: int, key_heads: int, head_size: int
@@ -127,6 +134,9 @@ class MeasuredKernels(KernelTables):
         return _between(
             (measured, batches, contexts), _latencies(self._gpu, named[-1]), (heads, batch, context)
         )
+
+    def all_to_all(self, *, rows: int, hidden: int, count: int, active: int, gpus: int) -> float:
+        return self._measured("all-to-all", (gpus, hidden, active, count), rows)
 
     def all_reduce(self, *, rows: int, hidden: int, gpus: int) -> float:
         return 0.0 if gpus == 1 else self._measured("all-reduce", (gpus,), rows * hidden)

@@ -17,8 +17,9 @@ from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.curve import first_best, speed_up
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import Deployment, most_batch, roofline_cost
-from simulator.cost.roofline.forward import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS, Conditions
+from simulator.cost.roofline.forward import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS
 from simulator.cost.roofline.hardware import find_hardware
+from simulator.cost.roofline.sharing import Conditions
 from simulator.cost.setting import DEFAULT_CONTEXT
 
 GPU = "h100-sxm"

@@ -37,14 +37,10 @@ from simulator.cost.fitted.machine import work
 from simulator.cost.fitted.prior import Traits, published_prior
 from simulator.cost.fitted.runs import LoadPoint, Run
 from simulator.cost.roofline.deployment import Deployment, draft_pass_seconds, roofline_cost
-from simulator.cost.roofline.forward import (
-    Conditions,
-    all_reduce_seconds,
-    distinct_experts,
-    forward_seconds,
-    require_division,
-)
+from simulator.cost.roofline.experts import distinct_experts
+from simulator.cost.roofline.forward import forward_seconds
 from simulator.cost.roofline.hardware import NumberFormat, find_format, find_hardware, own_hardware
+from simulator.cost.roofline.sharing import Conditions, all_reduce_seconds, require_division
 from simulator.numerics.intervals import Forecast
 from simulator.schemes.tree_choice import Passes, choose_tree
 from simulator.schemes.trees import TreeAcceptance, best_trees, chain, tree_tokens

@@ -11,11 +11,14 @@ tokens are read and written, and on several GPUs each pass that chooses tokens g
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
-from simulator.cost.fitted.machine import DeployedMachine, Work, roof_seconds, work
+from simulator.cost.fitted.machine import DeployedMachine, Work, work
+from simulator.cost.fitted.matrices import PLAIN_CACHES, expert_layers, logits, matrices
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import over_pcie
-from simulator.cost.roofline.forward import distinct_experts
+from simulator.cost.roofline.experts import busiest_experts, distinct_experts
+from simulator.cost.roofline.forward import roof_seconds
 from simulator.cost.roofline.shapes import ModelShape, Weights
+from simulator.cost.roofline.sharing import Conditions, chosen_experts, sends_tokens
 
 # Bytes that a server reads and writes for each value of the logits: 2 from the product, 6 to make
 # 32 bits of them, 4 to choose a token.
@@ -24,13 +27,6 @@ _LOGIT_BYTES = 12
 _GATHER_SECONDS = 18e-6
 # Rows of a chunk in which servers read prompts.
 CHUNK = 2048
-_PLAIN_CACHES = ("full", "sliding", "chunked")
-# Biases and norms, which are left out of products, are at most this share of the weights.
-_NEAR = 0.02
-# Experts' inner sizes are multiples of this.
-_INNER = 32
-# A feed-forward network with a smaller inner size than this is a router of experts.
-_LEAST_INNER = 128
 
 
 class KernelTables(ABC):
@@ -42,7 +38,7 @@ class KernelTables(ABC):
 
       >>> class OnlyBandwidth(KernelTables):
       ...     name = "2 TB/s"
-      ...     experts = attention = all_reduce = lambda self, **sizes: 0.0
+      ...     experts = attention = all_to_all = all_reduce = lambda self, **sizes: 0.0
       ...     def product(self, *, rows, outputs, inputs, stored):
       ...         return outputs * inputs * stored / 2e12
       >>> OnlyBandwidth().product(rows=8, outputs=4096, inputs=4096, stored=2.0)
@@ -60,12 +56,13 @@ class KernelTables(ABC):
 
     @abstractmethod
     def experts(
-        self, *, rows: int, hidden: int, inner: int, count: int, active: int, gpus: int,
-        stored: float,
+        self, *, rows: int, hidden: int, inner: int, count: int, active: int,
+        gpus: tuple[int, int], stored: float,
     ) -> float:  # fmt: skip
-        """Returns the time of one layer's `count` routed experts, `active` per token, on `gpus`.
+        """Returns the time of one layer's `count` routed experts, `active` per token.
 
         The tokens take experts in turn: they read rows · active of them, at most all.
+        gpus: number of GPUs that share each expert, and parts into which experts are divided.
         """
 
     @abstractmethod
@@ -73,6 +70,10 @@ class KernelTables(ABC):
         self, *, batch: int, context: int, heads: int, key_heads: int, head_size: int
     ) -> float:
         """Returns the time of one layer's attention with one query per sequence."""
+
+    @abstractmethod
+    def all_to_all(self, *, rows: int, hidden: int, count: int, active: int, gpus: int) -> float:
+        """Returns the time to send `rows` tokens of each GPU to their experts and back."""
 
     @abstractmethod
     def all_reduce(self, *, rows: int, hidden: int, gpus: int) -> float:
@@ -94,97 +95,112 @@ class KernelMachine(DeployedMachine):
             raise ValueError("kernels do not cover several GPUs over PCIe")
 
     def draft_seconds(self, load: LoadPoint, gamma: int, passes: int, width: int) -> float:
-        draft, tp = self.deployment.draft, self.deployment.draft_conditions.tp
+        draft, given = self.deployment.draft, self.deployment.draft_conditions
+        once = self._products(draft.once, draft.step, rows=load.batch, given=given)
+        turn = self._products(draft.in_turn, draft.step, rows=load.batch, given=given)
         rows = load.batch * width
-        once = self._products(draft.once, draft.step, rows=load.batch, tp=tp)
-        turn = self._products(draft.in_turn, draft.step, rows=load.batch, tp=tp)
-        one = self._products(draft.step.multiplied, draft.step, rows=rows, tp=tp)
-        one += self._cached(draft.step, load, load.batch, tp=tp)
+        one = self._products(draft.step.multiplied, draft.step, rows=rows, given=given)
+        one += self._cached(draft.step, load, 1, given)
         return passes * one + once + gamma * turn
 
-    def all_reduce(self, tokens: int, hidden: int, tp: int) -> float:
-        return self.tables.all_reduce(rows=tokens, hidden=hidden, gpus=tp)
+    def layer_exchange(self, shape: ModelShape, tokens: int, given: Conditions) -> float:
+        sent, seconds = sends_tokens(shape, given), 0.0
+        if given.tp > 1:
+            reduced = self.tables.all_reduce(rows=tokens, hidden=shape.hidden, gpus=given.tp)
+            seconds += (2 - sent) * reduced
+        if sent:
+            rows, active = -(-tokens // given.tp), chosen_experts(shape)
+            count = max(each.experts for each in shape.only("experts"))
+            sizes = {"hidden": shape.hidden, "count": count, "active": active}
+            seconds += self.tables.all_to_all(rows=rows, gpus=given.gpus, **sizes)
+        return seconds
 
-    def all_reduces(self, shape: ModelShape, tokens: int, tp: int) -> float:
-        """Returns the seconds of a pass's all-reduces and of gathering its logits."""
-        link, values = self.deployment.hardware.link_bandwidth, tokens * _logits(shape)
-        if tp == 1 or values == 0 or link is None:
-            return super().all_reduces(shape, tokens, tp)
-        gathered = _GATHER_SECONDS + 2 * values * (tp - 1) / tp / link
-        return super().all_reduces(shape, tokens, tp) + gathered
+    def exchanges(self, shape: ModelShape, tokens: int, given: Conditions) -> float:
+        """Returns the seconds of all exchanges in a pass, its logits included."""
+        link, values = self.deployment.hardware.link_bandwidth, tokens * logits(shape)
+        seconds = super().exchanges(shape, tokens, given)
+        if given.tp == 1 or values == 0 or link is None:
+            return seconds
+        return seconds + _GATHER_SECONDS + 2 * values * (given.tp - 1) / given.tp / link
 
     def block_pass(self, load: LoadPoint, new_tokens: int) -> Work:
         # Servers handle drafted tokens one sequence after the other, while the GPU waits.
-        return super().block_pass(load, new_tokens) + work(sequence=load.batch * new_tokens)
+        sequences = self.deployment.conditions.replica_batch(load.batch)
+        return super().block_pass(load, new_tokens) + work(sequence=sequences * new_tokens)
 
     def prompt_work(self, tokens: float) -> Work:
-        shape, tp = self.deployment.target, self.deployment.conditions.tp
-        seconds = self._products(shape.multiplied, shape, rows=CHUNK, tp=tp)
-        seconds += super().all_reduces(shape, CHUNK, tp)
-        return work(prompt=tokens * seconds / CHUNK)
+        shape, given = self.deployment.target, self.deployment.conditions
+        rows = CHUNK * given.dp
+        seconds = self._products(shape.multiplied, shape, rows=rows, given=given)
+        seconds += super().exchanges(shape, CHUNK, given)
+        return work(prompt=tokens * seconds / rows)
 
     def target_work(self, load: LoadPoint, new_tokens: int) -> Work:
-        shape, tp = self.deployment.target, self.deployment.conditions.tp
-        rows = load.batch * new_tokens
+        shape, given = self.deployment.target, self.deployment.conditions
+        rows, tokens = load.batch * new_tokens, given.replica_batch(load.batch) * new_tokens
         routed, others = shape.only("experts"), shape.without("embedding", "experts")
-        first = self._products(routed, shape, rows=load.batch, tp=tp)
-        further = self._products(routed, shape, rows=rows, tp=tp) - first
-        once = self._cached(shape, load, load.batch, tp=tp)
-        again = self._cached(shape, load, rows, tp=tp) - once
-        choosing = _LOGIT_BYTES * rows * _logits(shape) / self.deployment.hardware.bandwidth
+        first = self._products(routed, shape, rows=load.batch, given=given)
+        further = self._products(routed, shape, rows=rows, given=given) - first
+        once = self._cached(shape, load, 1, given)
+        again = self._cached(shape, load, new_tokens, given) - once
+        choosing = _LOGIT_BYTES * tokens * logits(shape) / self.deployment.hardware.bandwidth
         return work(
-            roof=self._products(others, shape, rows=rows, tp=tp) + first,
+            roof=self._products(others, shape, rows=rows, given=given) + first,
             layer=shape.layers,
             experts=max(further, 0.0),
             cache=once,
             recache=max(again, 0.0),
-            fixed=self.all_reduces(shape, rows, tp) + choosing,
+            fixed=self.exchanges(shape, tokens, given) + choosing,
         )
 
     def _products(
-        self, weights: tuple[Weights, ...], shape: ModelShape, *, rows: int, tp: int
+        self, weights: tuple[Weights, ...], shape: ModelShape, *, rows: int, given: Conditions
     ) -> float:
-        """Returns the seconds to multiply `rows` tokens by all of these weights on `tp` GPUs."""
+        """Returns the seconds to multiply `rows` tokens of all replicas by all of these weights."""
         seconds = 0.0
         for each in weights:
             stored = each.stored_bytes / each.values if each.values else 0.0
             if each.experts:
-                layers, inner = _expert_layers(each, shape)
+                layers, inner = expert_layers(each, shape)
                 sizes = {"hidden": shape.hidden, "inner": inner, "count": each.experts}
-                sizes |= {"active": each.active, "gpus": tp}
-                seconds += layers * self._experts(rows, stored, sizes)
+                sizes |= {"active": each.active}
+                seconds += layers * self._experts(rows, stored, sizes, given)
                 continue
-            for outputs, inputs, count in _matrices(each, shape, tp):
-                sizes = {"rows": rows, "outputs": outputs, "inputs": inputs}
+            for outputs, inputs, count in matrices(each, shape, given.tp):
+                sizes = {"rows": -(-rows // given.dp), "outputs": outputs, "inputs": inputs}
                 seconds += count * self.tables.product(**sizes, stored=stored)
         return seconds
 
-    def _experts(self, rows: int, stored: float, sizes: dict[str, int]) -> float:
+    def _experts(self, rows: int, stored: float, sizes: dict[str, int], given: Conditions) -> float:
         """Returns the seconds of one layer's experts for `rows` tokens that choose them by chance.
 
         They are the time of the fewer tokens that read as many experts in turn, and the arithmetic
         of the tokens beyond those that read all in turn.
         """
         count, active = sizes["count"], sizes["active"]
-        read = float(distinct_experts(rows, experts=count, active=active))
+        read = distinct_experts(rows, experts=count, active=active)
+        most = float(busiest_experts(read, experts=count, ep=given.ep))
+        gpus = (given.gpus // given.ep, given.ep)
 
         def seconds(tokens: float) -> float:
             low = max(int(tokens), 1)
-            few = self.tables.experts(rows=low, stored=stored, **sizes)
+            few = self.tables.experts(rows=low, stored=stored, gpus=gpus, **sizes)
             if tokens <= low:
                 return few
             return few + (tokens - low) * (
-                self.tables.experts(rows=low + 1, stored=stored, **sizes) - few
+                self.tables.experts(rows=low + 1, stored=stored, gpus=gpus, **sizes) - few
             )
 
         every = count / active
         arithmetic = seconds(max(rows, every)) - seconds(every)
-        return seconds(read / active) + max(arithmetic, 0.0)
+        return seconds(most / active) + max(arithmetic, 0.0)
 
-    def _cached(self, shape: ModelShape, load: LoadPoint, batch: int, *, tp: int) -> float:
-        seconds = 0.0
+    def _cached(self, shape: ModelShape, load: LoadPoint, times: int, given: Conditions) -> float:
+        """Returns the seconds to read the caches of `times` as many sequences."""
+        tp, seconds = given.tp, 0.0
+        batch = given.replica_batch(load.batch) * times
         for cache in shape.caches:
-            if cache.kind in _PLAIN_CACHES and cache.operations > 0 and cache.bytes_per_token > 0:
+            if cache.kind in PLAIN_CACHES and cache.operations > 0 and cache.bytes_per_token > 0:
                 # Keys and values of 16 bits; four operations for each value of the queries.
                 key_heads = max(cache.shards, 1)
                 head_size = max(round(cache.bytes_per_token / 4 / key_heads), 1)
@@ -199,52 +215,7 @@ class KernelMachine(DeployedMachine):
                 )
             else:
                 bare = replace(shape, weights=(), caches=(cache,))
-                again = replace(load, batch=batch)
-                seconds += roof_seconds(bare, self.deployment.hardware, again, new_tokens=1, tp=tp)
+                sizes = {"new_tokens": 1, "context": load.context, "batch": batch}
+                shared = replace(given, dp=1, ep=1)
+                seconds += roof_seconds(bare, self.deployment.hardware, conditions=shared, **sizes)
         return seconds
-
-
-def _logits(shape: ModelShape) -> float:
-    """Returns the number of tokens between which a pass chooses; 0 without an output matrix."""
-    return sum(each.values for each in shape.only("head")) / shape.hidden
-
-
-def _matrices(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, int, int]]:
-    """Returns the weight matrices on each GPU as (outputs, inputs, number of such matrices).
-
-    A layer's attention counts as two matrices (one for queries, keys and values, one for the
-    output), its feed-forward network as two (gate and up, down), and other kinds of weights as one.
-    """
-    hidden, layers = shape.hidden, max(shape.layers, 1)
-    values = weights.values / layers
-    match weights.kind:
-        case "head":
-            return [(round(weights.values / hidden / tp), hidden, 1)]
-        case "other" if weights.values < _NEAR * shape.active_parameters:
-            return []
-        case "attention":
-            plain = shape.caches and all(each.kind in _PLAIN_CACHES for each in shape.caches)
-            output = hidden * shape.caches[0].operations / 4 if plain else 0.0
-            # The first matrix has the values that the output's has not; 3/5 where that is unknown.
-            first = values - output if 0 < output < 0.8 * values else 0.6 * values
-            sides = [(first / hidden / tp, hidden), (hidden, (values - first) / hidden / tp)]
-        case "feed-forward":
-            inner = values / 3 / hidden
-            sides = [(2 * inner / tp, hidden), (hidden, inner / tp)]
-            if inner < _LEAST_INNER:  # a router of experts, the same on every GPU
-                sides = [(values / hidden, hidden)]
-        case _:
-            sides = [(values / hidden / tp, hidden)]
-    return [(max(round(n), 1), max(round(k), 1), layers) for n, k in sides]
-
-
-def _expert_layers(weights: Weights, shape: ModelShape) -> tuple[int, int]:
-    """Returns the number of layers with experts, and an expert's inner size.
-
-    It is the largest number of layers for which the inner size is a multiple of _INNER.
-    """
-    each = weights.values / (3 * weights.experts * shape.hidden)
-    for layers in range(shape.layers, 0, -1):
-        if abs((each / layers + _INNER / 2) % _INNER - _INNER / 2) < 0.01:
-            return layers, round(each / layers)
-    return shape.layers, round(each / shape.layers)

@@ -1,7 +1,7 @@
 """Machines: the work of steps with and without drafts, as a function of uncertain parameters.
 
 A work is a vector with an amount for each parameter and, last, seconds that no parameter scales
-(all-reduces). Its seconds are linear in the amounts:
+(exchanges between GPUs). Its seconds are linear in the amounts:
 
     seconds = Σ_i amounts_i · exp(θ_i) + fixed
 """
@@ -15,9 +15,9 @@ import numpy as np
 
 from simulator.cost.fitted.runs import LoadPoint, Run
 from simulator.cost.roofline.deployment import Deployment
-from simulator.cost.roofline.forward import Conditions, all_reduce_seconds, forward_seconds
-from simulator.cost.roofline.hardware import Hardware
+from simulator.cost.roofline.forward import roof_seconds
 from simulator.cost.roofline.shapes import ModelShape
+from simulator.cost.roofline.sharing import Conditions, exchange_seconds
 from simulator.numerics.arguments import Floats
 
 # Factors multiply seconds that the roofline knows; the others are seconds themselves.
@@ -157,12 +157,12 @@ class DeployedMachine(Machine):
         """Returns the seconds to draft γ tokens in `passes` passes over `width` per sequence."""
 
     @abstractmethod
-    def all_reduce(self, tokens: int, hidden: int, tp: int) -> float:
-        """Returns the seconds of an all-reduce of `tokens` vectors of `hidden` values."""
+    def layer_exchange(self, shape: ModelShape, tokens: int, given: Conditions) -> float:
+        """Returns the seconds of the exchanges in a layer for `tokens` of a replica."""
 
-    def all_reduces(self, shape: ModelShape, tokens: int, tp: int) -> float:
-        """Returns the seconds of a pass's all-reduces, two per layer; 0 on one GPU."""
-        return 2 * shape.layers * self.all_reduce(tokens, shape.hidden, tp) if tp > 1 else 0.0
+    def exchanges(self, shape: ModelShape, tokens: int, given: Conditions) -> float:
+        """Returns the seconds of all exchanges in a pass; 0 on one GPU."""
+        return shape.layers * self.layer_exchange(shape, tokens, given) if given.gpus > 1 else 0.0
 
     @cached_property
     def _target(self) -> Callable[[LoadPoint, int], Work]:
@@ -175,13 +175,14 @@ class DeployedMachine(Machine):
         return self._target(load, new_tokens) + work(block=1)
 
     def drafting_work(self, load: LoadPoint, gamma: int, width: int = 1) -> Work:
-        draft, tp = self.deployment.draft, self.deployment.draft_conditions.tp
+        draft, given = self.deployment.draft, self.deployment.draft_conditions
         passes, wide = (1, gamma) if draft.parallel else (gamma, width)
+        tokens = given.replica_batch(load.batch) * wide
         return work(
             roof=self.draft_seconds(load, gamma, passes, wide),
             layer=passes * draft.step.layers,
             draft=passes if draft.step.layers > 0 else 0,
-            fixed=passes * self.all_reduces(draft.step, load.batch * wide, tp),
+            fixed=passes * self.exchanges(draft.step, tokens, given),
         )
 
 
@@ -189,18 +190,18 @@ class RooflineMachine(DeployedMachine):
     """A deployment whose passes are timed by the roofline: peak arithmetic rate and bandwidth."""
 
     def draft_seconds(self, load: LoadPoint, gamma: int, passes: int, width: int) -> float:
-        draft, tp = self.deployment.draft, self.deployment.draft_conditions.tp
+        draft, given = self.deployment.draft, self.deployment.draft_conditions
         one, turn = (
-            roof_seconds(shape, self.deployment.hardware, load, new_tokens=n, tp=tp)
-            for shape, n in ((draft.step, width), (draft.turn, 1))
+            self._roof(shape, load, n, given) for shape, n in ((draft.step, width), (draft.turn, 1))
         )
         return passes * one + gamma * turn
 
-    def all_reduce(self, tokens: int, hidden: int, tp: int) -> float:
-        return float(all_reduce_seconds(self.deployment.hardware, values=tokens * hidden, gpus=tp))
+    def layer_exchange(self, shape: ModelShape, tokens: int, given: Conditions) -> float:
+        hardware, sent = self.deployment.hardware, np.array(float(tokens))
+        return float(exchange_seconds(shape, hardware, tokens=sent, conditions=given))
 
     def prompt_work(self, tokens: float) -> Work:
-        return work(prompt=tokens * self._token_arithmetic)
+        return work(prompt=tokens * self._token_arithmetic / self.deployment.conditions.dp)
 
     def least_seconds(self, load: LoadPoint) -> float:
         # Kernels read weights and caches no faster than the data sheet, give or take its rounding.
@@ -208,13 +209,13 @@ class RooflineMachine(DeployedMachine):
         return 0.9 * float(plain[PARAMETERS.index("roof")] + plain[PARAMETERS.index("cache")])
 
     def target_work(self, load: LoadPoint, new_tokens: int) -> Work:
-        shape, tp = self.deployment.target, self.deployment.conditions.tp
+        shape, given = self.deployment.target, self.deployment.conditions
         dense = replace(shape, weights=shape.without("experts"), caches=())
         sparse = replace(shape, weights=shape.only("experts"), caches=())
-        caches, tokens = replace(shape, weights=()), load.batch * new_tokens
+        caches, tokens = replace(shape, weights=()), given.replica_batch(load.batch) * new_tokens
 
         def seconds(part: ModelShape, n: int) -> float:
-            return roof_seconds(part, self.deployment.hardware, load, new_tokens=n, tp=tp)
+            return self._roof(part, load, n, given)
 
         few = seconds(sparse, 1)
         return work(
@@ -225,8 +226,12 @@ class RooflineMachine(DeployedMachine):
             sequence=tokens,
             cache=seconds(caches, new_tokens),
             recache=(new_tokens - 1) * seconds(caches, 1),
-            fixed=self.all_reduces(shape, tokens, tp),
+            fixed=self.exchanges(shape, tokens, given),
         )
+
+    def _roof(self, part: ModelShape, load: LoadPoint, new_tokens: int, given: Conditions) -> float:
+        sizes = {"new_tokens": new_tokens, "context": load.context, "batch": load.batch}
+        return roof_seconds(part, self.deployment.hardware, conditions=given, **sizes)
 
     @property
     def _token_arithmetic(self) -> float:
@@ -234,14 +239,3 @@ class RooflineMachine(DeployedMachine):
         target = self.deployment.target
         peak = self.deployment.hardware.flops(target.activations)
         return 2 * target.active_parameters / peak / self.deployment.conditions.tp
-
-
-def roof_seconds(
-    shape: ModelShape, hardware: Hardware, load: LoadPoint, *, new_tokens: int, tp: int
-) -> float:
-    """Returns the seconds of a pass at peak rate and bandwidth, without overhead or all-reduces."""
-    if not shape.weights and not shape.caches:
-        return 0.0
-    alone, conditions = replace(shape, layers=0), Conditions(tp=tp)
-    sizes = {"new_tokens": new_tokens, "context": load.context, "batch": load.batch}
-    return float(forward_seconds(alone, hardware, conditions=conditions, **sizes))

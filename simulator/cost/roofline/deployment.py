@@ -1,20 +1,16 @@
 """The cost of a target and a draft on given hardware by the roofline, and their memory."""
 
 from dataclasses import dataclass, field, replace
+from math import gcd
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from simulator.cost.curves import CostModel
-from simulator.cost.roofline.forward import (
-    Conditions,
-    forward_flops,
-    forward_seconds,
-    memory_bytes,
-    require_division,
-)
+from simulator.cost.roofline.forward import forward_flops, forward_seconds, memory_bytes
 from simulator.cost.roofline.hardware import Hardware
 from simulator.cost.roofline.shapes import DraftShape, ModelShape
+from simulator.cost.roofline.sharing import Conditions, require_division, require_experts
 from simulator.numerics.arguments import Floats, integer
 
 # Bandwidth of 16 lanes of PCIe 5.0, in bytes per second one way.
@@ -26,7 +22,8 @@ class Deployment:
     """A target and a draft that take turns on the same GPUs.
 
     hardware: one of the GPUs.
-    conditions: conditions of the passes of the target and, except for `tp`, of the draft.
+    conditions: conditions of the passes of the target and, except for `tp` and `ep`, of the draft.
+      Where prompts are read by other GPUs, they are those that decode.
     draft_tp: GPUs that share the draft; None: as many as share the target. With 1, each GPU holds
       the whole draft and drafts for itself.
     """
@@ -40,12 +37,14 @@ class Deployment:
     def __post_init__(self) -> None:
         require_division(self.target, self.conditions.tp)
         require_division(self.draft.step, self.draft_conditions.tp)
+        require_experts(self.target, self.conditions.ep)
 
     @property
     def draft_conditions(self) -> Conditions:
-        if self.draft_tp is None:
-            return self.conditions
-        return replace(self.conditions, tp=integer("draft_tp", self.draft_tp, at_least=1))
+        tp = self.conditions.tp if self.draft_tp is None else self.draft_tp
+        gpus = integer("draft_tp", tp, at_least=1) * self.conditions.dp
+        ep = gcd(self.conditions.ep, gpus) if self.draft.step.only("experts") else 1
+        return replace(self.conditions, tp=tp, ep=ep)
 
     def seconds(
         self, part: ModelShape, new_tokens: ArrayLike, *, context: int, batch: int
@@ -59,7 +58,7 @@ class Deployment:
 def over_pcie(deployment: Deployment) -> bool:
     """Returns whether several GPUs share the target over a link no faster than PCIe."""
     link = deployment.hardware.link_bandwidth
-    return deployment.conditions.tp > 1 and (link is None or link <= PCIE_BANDWIDTH)
+    return deployment.conditions.gpus > 1 and (link is None or link <= PCIE_BANDWIDTH)
 
 
 def roofline_cost(
@@ -140,15 +139,24 @@ def draft_overhead_share(deployment: Deployment, *, context: int, batch: int) ->
 
 def needed_bytes(deployment: Deployment, *, context: int, batch: int) -> float:
     """Returns the bytes that both models' weights and caches take on each GPU."""
-    tp, shared = deployment.conditions.tp, deployment.draft_conditions.tp
     step, load = deployment.draft.step, {"context": context, "batch": batch}
-    of_target = float(memory_bytes(deployment.target, tp=tp, **load))
-    caches = float(memory_bytes(step, tp=shared, **load)) - step.weight_bytes / shared
-    return of_target + deployment.draft.held_bytes / shared + caches
+    of_target = float(memory_bytes(deployment.target, conditions=deployment.conditions, **load))
+    shared = deployment.draft_conditions
+    caches = replace(step, weights=())
+    of_draft = float(memory_bytes(caches, conditions=shared, **load))
+    return of_target + of_draft + _held_bytes(deployment.draft, shared)
+
+
+def _held_bytes(draft: DraftShape, conditions: Conditions) -> float:
+    """Returns the bytes of a draft's own weights on each GPU."""
+    experts = sum(each.stored_bytes for each in draft.step.only("experts") if each.held)
+    held = min(experts, draft.held_bytes)
+    return held / conditions.gpus + (draft.held_bytes - held) / conditions.tp
 
 
 def most_batch(deployment: Deployment, *, context: int) -> int:
     """Returns the largest batch that fits into each GPU's memory; 0 if none fits."""
-    one, two = (needed_bytes(deployment, context=context, batch=batch) for batch in (1, 2))
+    dp = deployment.conditions.dp
+    one, two = (needed_bytes(deployment, context=context, batch=n * dp) for n in (1, 2))
     free = deployment.hardware.memory_bytes - one
-    return 0 if free < 0 else 1 + int(free // max(two - one, 1.0))
+    return 0 if free < 0 else dp * (1 + int(free // max(two - one, 1.0)))

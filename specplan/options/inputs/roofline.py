@@ -108,13 +108,13 @@ class Roofline(Deployed, Loads, Runs, CostKind, order=4, needs=NEEDS, instead=IN
         )
         from simulator.cost.roofline.forward import MEASURED_HIGH, MEASURED_LOW
 
-        hardware, tp = deployment.hardware, deployment.conditions.tp
+        hardware, gpus = deployment.hardware, deployment.conditions.gpus
         at = {"context": point.context, "batch": point.batch}
         return Load(
-            origin=f"by the roofline of {f'{tp} × ' * (tp > 1)}{hardware.name}",
+            origin=f"by the roofline of {f'{gpus} × ' * (gpus > 1)}{hardware.name}",
             gpu=hardware.name,
             dtype=self.dtype,
-            tp=tp,
+            tp=deployment.conditions.tp,
             draft_kind=deployment.draft.kind,
             context=point.context,
             needed_gb=needed_bytes(deployment, **at) / 1e9,
@@ -170,11 +170,8 @@ def deployment_of(options: Deployed) -> Deployment:
     """Returns both models on their machine; warns if their vocabularies differ."""
     from estimator.model_shapes.drafts import read_pair
     from simulator.cost.roofline.deployment import Deployment
-    from simulator.cost.roofline.forward import (
-        DEFAULT_EFFICIENCY,
-        DEFAULT_LAYER_SECONDS,
-        Conditions,
-    )
+    from simulator.cost.roofline.forward import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS
+    from simulator.cost.roofline.sharing import Conditions
 
     target, draft = read_pair(
         options.target_config or Path(),

@@ -87,7 +87,7 @@ def test_a_coded_latency_is_within_a_thousandth() -> None:
         ),
         (
             lambda of: of.experts(
-                rows=1, hidden=48, inner=32, count=3, active=2, gpus=1, stored=2.0
+                rows=1, hidden=48, inner=32, count=3, active=2, gpus=(1, 1), stored=2.0
             ),
             r"experts/bfloat16 \(2, 3, 48, 32, 1, 1\)",
         ),
@@ -200,7 +200,7 @@ class TestAgainstTheLibrary:
                 rows=rows, sizes=(hidden, inner, active, count, gpus), kind="bfloat16",
             )  # fmt: skip
             found = ours.experts(
-                rows=rows, hidden=hidden, inner=inner, count=count, active=active, gpus=gpus,
+                rows=rows, hidden=hidden, inner=inner, count=count, active=active, gpus=(gpus, 1),
                 stored=2.0,
             )  # fmt: skip
             assert found == pytest.approx(expected, rel=0.0015)

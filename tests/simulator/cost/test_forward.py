@@ -8,17 +8,11 @@ import pytest
 from known_shapes import LLAMA_8B, MIXTRAL, weights_of
 from numpy.typing import NDArray
 
-from simulator.cost.roofline.forward import (
-    Conditions,
-    all_reduce_seconds,
-    cache_share,
-    distinct_experts,
-    forward_flops,
-    forward_seconds,
-    memory_bytes,
-)
+from simulator.cost.roofline.experts import distinct_experts
+from simulator.cost.roofline.forward import forward_flops, forward_seconds, memory_bytes
 from simulator.cost.roofline.hardware import find_hardware
 from simulator.cost.roofline.shapes import CacheLayers, ModelShape
+from simulator.cost.roofline.sharing import Conditions, all_reduce_seconds, cache_share
 
 H100 = find_hardware("h100")
 READ = 2 * LLAMA_8B.active_parameters
@@ -204,7 +198,9 @@ def test_an_all_reduce_is_latency_and_twice_the_vector_over_the_link() -> None:
 
 
 def test_weights_and_heads_are_dealt_out_and_a_latent_cache_is_held_by_every_gpu() -> None:
-    alone, shared = (memory_bytes(LLAMA_8B, context=1000, batch=4, tp=tp) for tp in (1, 4))
+    alone, shared = (
+        memory_bytes(LLAMA_8B, context=1000, batch=4, conditions=Conditions(tp=tp)) for tp in (1, 4)
+    )
     assert float(shared) == float(alone) / 4
     cache = LLAMA_8B.caches[0]
     # More GPUs than key-value heads hold copies.

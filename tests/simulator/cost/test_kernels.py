@@ -8,10 +8,11 @@ from known_shapes import LLAMA_8B
 from served_machines import SERVED
 
 from simulator.cost.fitted.kernels import CHUNK, KernelMachine, KernelTables
-from simulator.cost.fitted.machine import PARAMETERS, Work, roof_seconds
+from simulator.cost.fitted.machine import PARAMETERS, Work
 from simulator.cost.fitted.runs import LoadPoint
-from simulator.cost.roofline.forward import Conditions
+from simulator.cost.roofline.forward import roof_seconds
 from simulator.cost.roofline.shapes import CacheLayers, ModelShape, Weights
+from simulator.cost.roofline.sharing import Conditions
 
 LOAD = LoadPoint(1000, 4)
 
@@ -31,8 +32,8 @@ class Invented(KernelTables):
         return 1e-12 * outputs * inputs + 1e-6 * rows
 
     def experts(
-        self, *, rows: int, hidden: int, inner: int, count: int, active: int, gpus: int,
-        stored: float,
+        self, *, rows: int, hidden: int, inner: int, count: int, active: int,
+        gpus: tuple[int, int], stored: float,
     ) -> float:  # fmt: skip
         self.lookups["experts", hidden, inner, count, active, gpus] += 1
         return 1e-5 * rows
@@ -43,13 +44,20 @@ class Invented(KernelTables):
         self.lookups["attention", batch, context, heads, key_heads, head_size] += 1
         return 1e-9 * batch * context
 
+    def all_to_all(self, *, rows: int, hidden: int, count: int, active: int, gpus: int) -> float:
+        self.lookups["all-to-all", rows, hidden, count, active, gpus] += 1
+        return 1e-6 * rows
+
     def all_reduce(self, *, rows: int, hidden: int, gpus: int) -> float:
         self.lookups["all-reduce", rows, hidden, gpus] += 1
         return 1e-6 * rows
 
 
-def machine(target: ModelShape = LLAMA_8B, tp: int = 1) -> KernelMachine:
-    deployment = replace(SERVED.deployment, target=target, conditions=Conditions(tp=tp))
+def machine(
+    target: ModelShape = LLAMA_8B, tp: int = 1, conditions: Conditions | None = None
+) -> KernelMachine:
+    given = Conditions(tp=tp) if conditions is None else conditions
+    deployment = replace(SERVED.deployment, target=target, conditions=given)
     return KernelMachine(deployment, Invented())
 
 
@@ -130,7 +138,9 @@ def test_caches_without_tables_are_priced_by_the_roofline() -> None:
     work = of.plain_work(LOAD)
     assert not [each for each in lookups(of) if each[0] == "attention"]
     bare, hardware = replace(shape, weights=()), SERVED.deployment.hardware
-    assert amount(work, "cache") == roof_seconds(bare, hardware, LOAD, new_tokens=1, tp=1)
+    assert amount(work, "cache") == roof_seconds(
+        bare, hardware, new_tokens=1, context=1000, batch=4, conditions=Conditions()
+    )
 
 
 def test_a_window_bounds_what_attention_reads() -> None:
@@ -170,3 +180,18 @@ def test_several_gpus_over_pcie_are_not_covered() -> None:
     KernelMachine(deployment, Invented())
     with pytest.raises(ValueError, match="kernels do not cover several GPUs over PCIe"):
         KernelMachine(replace(deployment, conditions=Conditions(tp=2)), Invented())
+
+
+def test_replicas_divide_the_batch_and_send_tokens_to_the_experts_of_others() -> None:
+    routed = Weights("experts", 32 * 3 * 8 * 4096 * 512, 1e9, "bfloat16", experts=8, active=2)
+    shape = replace(LLAMA_8B, weights=(*LLAMA_8B.weights, routed))
+    alone, both = machine(shape), machine(shape, conditions=Conditions(dp=4, ep=4))
+    plain = both.plain_work(LOAD)
+    assert ("product", 1, 6144, 4096, 2.0) in lookups(both)
+    assert ("attention", 1, 1000, 32, 8, 128) in lookups(both)
+    assert ("all-to-all", 1, 4096, 8, 2, 4) in lookups(both)
+    # Each of 4 GPUs has whole experts; the fullest reads more of them than the mean.
+    assert {each[-1] for each in lookups(both) if each[0] == "experts"} == {(1, 4)}
+    assert amount(plain, "roof") > amount(alone.plain_work(LoadPoint(1000, 1)), "roof")
+    logits = 128256 * 12 / SERVED.deployment.hardware.bandwidth
+    assert plain[-1] == pytest.approx(32 * 1e-6 + logits)

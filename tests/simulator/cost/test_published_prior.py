@@ -18,8 +18,8 @@ from simulator.cost.fitted.prior import (
     vague_prior,
 )
 from simulator.cost.roofline.deployment import over_pcie
-from simulator.cost.roofline.forward import Conditions
 from simulator.cost.roofline.hardware import find_hardware
+from simulator.cost.roofline.sharing import Conditions
 
 EFFECTS = {
     "mean": [0.0] * COUNT,

@@ -16,8 +16,9 @@ from simulator.cost.roofline.deployment import (
     prompt_seconds,
     roofline_cost,
 )
-from simulator.cost.roofline.forward import Conditions, forward_seconds
+from simulator.cost.roofline.forward import forward_seconds
 from simulator.cost.roofline.hardware import find_hardware
+from simulator.cost.roofline.sharing import Conditions
 
 H100 = find_hardware("h100")
 PAIR = Deployment(LLAMA_8B, model_draft(LLAMA_1B), H100)

@@ -10,7 +10,7 @@ from simulator.cost.fitted.machine import PARAMETERS, RooflineMachine, seconds_o
 from simulator.cost.fitted.posterior import FittedMachine
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import roofline_cost
-from simulator.cost.roofline.forward import Conditions
+from simulator.cost.roofline.sharing import Conditions
 
 
 def logs(**values: float) -> np.ndarray:

@@ -1,0 +1,58 @@
+"""The matrices of a model's weights that each GPU multiplies, as kernels are measured for them."""
+
+from simulator.cost.roofline.shapes import ModelShape, Weights
+
+# Caches of keys and values, whose attention was measured.
+PLAIN_CACHES = ("full", "sliding", "chunked")
+# Biases and norms, which are left out of products, are at most this share of the weights.
+_NEAR = 0.02
+# Experts' inner sizes are multiples of this.
+_INNER = 32
+# A feed-forward network with a smaller inner size than this is a router of experts.
+_LEAST_INNER = 128
+
+
+def logits(shape: ModelShape) -> float:
+    """Returns the number of tokens between which a pass chooses; 0 without an output matrix."""
+    return sum(each.values for each in shape.only("head")) / shape.hidden
+
+
+def matrices(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, int, int]]:
+    """Returns the weight matrices on each GPU as (outputs, inputs, number of such matrices).
+
+    A layer's attention counts as two matrices (one for queries, keys and values, one for the
+    output), its feed-forward network as two (gate and up, down), and other kinds of weights as one.
+    """
+    hidden, layers = shape.hidden, max(shape.layers, 1)
+    values = weights.values / layers
+    match weights.kind:
+        case "head":
+            return [(round(weights.values / hidden / tp), hidden, 1)]
+        case "other" if weights.values < _NEAR * shape.active_parameters:
+            return []
+        case "attention":
+            plain = shape.caches and all(each.kind in PLAIN_CACHES for each in shape.caches)
+            output = hidden * shape.caches[0].operations / 4 if plain else 0.0
+            # The first matrix has the values that the output's has not; 3/5 where that is unknown.
+            first = values - output if 0 < output < 0.8 * values else 0.6 * values
+            sides = [(first / hidden / tp, hidden), (hidden, (values - first) / hidden / tp)]
+        case "feed-forward":
+            inner = values / 3 / hidden
+            sides = [(2 * inner / tp, hidden), (hidden, inner / tp)]
+            if inner < _LEAST_INNER:  # a router of experts, the same on every GPU
+                sides = [(values / hidden, hidden)]
+        case _:
+            sides = [(values / hidden / tp, hidden)]
+    return [(max(round(n), 1), max(round(k), 1), layers) for n, k in sides]
+
+
+def expert_layers(weights: Weights, shape: ModelShape) -> tuple[int, int]:
+    """Returns the number of layers with experts, and an expert's inner size.
+
+    It is the largest number of layers for which the inner size is a multiple of _INNER.
+    """
+    each = weights.values / (3 * weights.experts * shape.hidden)
+    for layers in range(shape.layers, 0, -1):
+        if abs((each / layers + _INNER / 2) % _INNER - _INNER / 2) < 0.01:
+            return layers, round(each / layers)
+    return shape.layers, round(each / shape.layers)
