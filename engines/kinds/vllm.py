@@ -106,6 +106,11 @@ KIND = EngineKind(
         PrintedCounts(
             "JSON", ("spec_decode_num_drafts", "model_id"), "vllm:read_bench", "vllm bench serve"
         ),
+        PrintedCounts(
+            "JSON", ("spec_decode_acceptance",), "benches:read_aiperf_record", "AIPerf's requests"
+        ),
+        PrintedCounts("JSON", ("aiperf_version",), "benches:read_aiperf", "AIPerf"),
+        PrintedCounts("JSON", ("benchmarks",), "benches:read_guidellm", "GuideLLM"),
         PrintedCounts("JSON", ("metrics",), "vllm:read_answer", "vLLM's answers"),
     ),
     # Its `draft_sample_method` says how it drafts.
