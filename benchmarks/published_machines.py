@@ -154,7 +154,9 @@ def _format(name: str) -> NumberFormat:
 
 def _weights(kind: str, values: int, stored: NumberFormat, experts: int, active: int) -> Weights:
     size = values * stored.bytes_per_value
-    return Weights(kind, values, size, stored.product_format("bfloat16"), experts, active)  # type: ignore[arg-type]
+    # Checkpoints in FP8 have activations in FP8, too.
+    computed = stored.product_format("fp8" if stored.name == "fp8" else "bfloat16")
+    return Weights(kind, values, size, computed, experts, active)  # type: ignore[arg-type]
 
 
 def _caches(known: list[dict[str, Any]], share: int = 1) -> tuple[CacheLayers, ...]:

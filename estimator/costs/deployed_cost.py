@@ -63,7 +63,7 @@ def deployed_cost(
     """
     dtype = deployment.target.stored_as if dtype is None else dtype
     gpu, gpus = deployment.hardware.name, deployment.conditions.gpus
-    machine = gpu if gpus == 1 else f"{gpus} × {gpu}"
+    machine = (gpu if gpus == 1 else f"{gpus} × {gpu}") + deployment.conditions.parallel
     traits = _traits(deployment, engine, dtype)
     prior = published_prior(traits).fixed(**known or {})
     roofline = infer(RooflineMachine(deployment), prior, runs)

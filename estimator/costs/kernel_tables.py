@@ -31,8 +31,6 @@ SYSTEMS: Mapping[str, str] = {
 SERVERS: Mapping[str, str] = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "trtllm"}
 # Where no server is named.
 ANY_SERVER = "vllm"
-# Formats of experts that stand for others which were not measured.
-_ALIKE = {"fp8": "fp8_block"}
 # Logarithms of nanoseconds are stored in steps of this.
 _STEP = 0.002
 # Shapes whose measured shares of the peak rate are averaged for another shape, and how far (in
@@ -114,12 +112,7 @@ class MeasuredKernels(KernelTables):
     ) -> float:  # fmt: skip
         kind = _format_name(stored, SYSTEMS[self._gpu], routed=True)
         shape = (active, count, hidden, inner, *gpus)
-        try:
-            return self._measured(f"experts/{kind}", shape, rows)
-        except ValueError:
-            if kind not in _ALIKE:
-                raise
-            return self._measured(f"experts/{_ALIKE[kind]}", shape, rows)
+        return self._measured(f"experts/{kind}", shape, rows)
 
     def attention(
         self, *, batch: int, context: int, heads: int, key_heads: int, head_size: int

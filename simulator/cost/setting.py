@@ -62,7 +62,9 @@ class Load:
 
     origin: source of the costs, for example "measured on cpu".
     context: tokens in each sequence's cache.
-    gpu, dtype, tp: as stated by the user; dtype None: the format in each model's configuration.
+    gpu, dtype, tp, dp, ep: as stated by the user; dtype None: the format in each model's
+      configuration.
+    activations: number format of the target's activations.
     draft_kind: kind of draft (`simulator.cost.roofline.shapes.DraftKind`).
     needed_gb, memory_gb: GB that both models' weights and caches need on each GPU, and GB it has.
     draft_overhead: share of a draft step's time that is overhead per layer (kernel launches).
@@ -78,6 +80,9 @@ class Load:
     gpu: str | None = None
     dtype: str | None = None
     tp: int = 1
+    dp: int = 1
+    ep: int = 1
+    activations: str | None = None
     draft_kind: str = "model"
     needed_gb: float | None = None
     draft_overhead: float | None = None

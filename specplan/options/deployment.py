@@ -7,7 +7,7 @@ import click
 
 from simulator.cost.setting import DEFAULT_CONTEXT
 from specplan.options.command import option, rare
-from specplan.options.values import EngineName, duration, integer_ranges, listing
+from specplan.options.values import EngineName, FormatName, duration, integer_ranges, listing
 
 _FORMATS = (
     "bfloat16", "float16", "float32", "fp8", "int8", "int4", "mxfp4", "nvfp4", "q8_0", "q4_0",
@@ -54,10 +54,13 @@ class Deployed(OwnGpu):
     gpu: h100, 4070, rtx 4060 laptop, ..., or list. With plan, several GPUs (h100,h200,l40s) give a
       row each.
     tp: GPUs that share each layer.
+    dp: Replicas of all layers but experts, of --tp GPUs each; --batch is of all of them together.
+    ep: Parts into which a mixture's experts are divided as wholes; --tp times --dp GPUs hold them.
     draft_tp: GPUs that share the draft.  [default: --tp]
     dtype: Number format of both models' weights.  [default: each config's own]
     draft_dtype: Number format of the draft's weights.  [default: --dtype]
-    activations: Format of activations.  [default: 16 bits, or the config's]
+    activations: Format of activations.  [default: fp8 with --dtype fp8 on GPUs that multiply it,
+      else the config's, or 16 bits]
     expert_reuse: How far tokens share experts, from 0 (uniform routing) to 1 (all use the same).
     efficiency: Share of the GPU's peak rates that kernels reach.  [default: 0.9, fitted]
     layer_overhead_us: Fixed time of each layer, microseconds.  [default: 92, fitted]
@@ -70,10 +73,12 @@ class Deployed(OwnGpu):
     draft_config: Path | None = option()
     gpu: str | None = option(metavar="NAME", callback=listing(_gpus))
     tp: int = option(default=1, metavar="N")
+    dp: int = option(default=1, metavar="N")
+    ep: int = option(default=1, metavar="N")
     draft_tp: int | None = rare(metavar="N")
-    dtype: str | None = rare(type=click.Choice(_FORMATS))
-    draft_dtype: str | None = rare(type=click.Choice(_FORMATS))
-    activations: str | None = rare(type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"]))
+    dtype: str | None = rare(type=FormatName(_FORMATS))
+    draft_dtype: str | None = rare(type=FormatName(_FORMATS))
+    activations: str | None = rare(type=FormatName(("bfloat16", "float16", "fp8", "int8", "fp4")))
     expert_reuse: float = rare(default=0.0, metavar="R")
     efficiency: float | None = rare(metavar="E")
     layer_overhead_us: float | None = rare(callback=duration)

@@ -25,6 +25,9 @@ Typed = TypeVar("Typed")
 Value = TypeVar("Value")
 Callback = Callable[[click.Context | None, click.Parameter | None, Typed], Value]
 
+# Other names of number formats.
+_SHORT_FORMATS = {"bf16": "bfloat16", "fp16": "float16"}
+
 
 def callback(parse: Callable[[Typed], Value]) -> Callback[Typed, Value]:
     """Returns a click callback that parses an option's value; it prints the parser's errors."""
@@ -152,6 +155,13 @@ class EngineName(click.Choice[str]):
         from engines.kind import names_of
 
         return names_of(self._has)
+
+
+class FormatName(click.Choice[str]):
+    """An option's type: a number format; bf16 and fp16 are bfloat16 and float16."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(_SHORT_FORMATS.get(value, value), param, ctx)
 
 
 def listing(names: Callable[[], Iterable[str]]) -> Callable[..., Any]:

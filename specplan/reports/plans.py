@@ -27,7 +27,8 @@ from specplan.reports.table import GAMMA, MS, TOKENS, Column, folded, table
 
 _ESTIMATED = {"between": "interpolated", "beyond": "beyond your runs"}
 _OF_LOAD = (
-    "gpu", "dtype", "tp", "draft_kind", "context", "needed_gb", "fits", "most_batch", "estimated",
+    "gpu", "dtype", "activations", "tp", "dp", "ep", "draft_kind", "context", "needed_gb", "fits",
+    "most_batch", "estimated",
 )  # fmt: skip
 
 

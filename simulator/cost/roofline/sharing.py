@@ -53,6 +53,12 @@ class Conditions:
         """Number of GPUs that share the experts."""
         return self.tp * self.dp
 
+    @property
+    def parallel(self) -> str:
+        """How the GPUs share the models, in words; empty if only by tensor parallelism."""
+        named = f" (tp {self.tp}, dp {self.dp}, ep {self.ep})"
+        return named if self.dp > 1 or self.ep > 1 else ""
+
     def replica_batch(self, batch: int) -> int:
         """Returns the sequences of the fullest replica if the batch is divided evenly."""
         return -(-batch // self.dp)

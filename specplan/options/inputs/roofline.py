@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 MOST_CELLS = 10_000
 # A fitted time further than this from a run's, in logarithms, is shown.
 _MISFIT = 0.05
+# Formats of weights that servers multiply by activations of the same format.
+_WITH_ACTIVATIONS = ("fp8",)
+_BOTH = (
+    "--dtype {} means weights and activations, as servers compute on this GPU (--activations "
+    "bfloat16: weights only)."
+)
 NAME_THE_ENGINE = (
     "No server is named: the numbers cover several servers together. --engine (vllm, "
     "sglang, ...) takes your server's; its interval may be narrower or wider."
@@ -81,11 +87,13 @@ class Roofline(Deployed, Loads, Runs, CostKind, order=4, needs=NEEDS, instead=IN
         runs = len(self.runs or ())
         known = "public measurements" + (f" and {runs} run{'s' * (runs > 1)}" if runs else "")
         unnamed = () if self.engine_family is not None or runs else (NAME_THE_ENGINE,)
+        both = self.activations is None and _with_weights(self, deployment.hardware)
+        formats = (_BOTH.format(both),) if both else ()
         changed: dict[str, Any] = {
             "origin": f"by {cost.source}, {known}",
             "speeds": None,
             "cost_model": cost.model,
-            "notes": (*unnamed, *cost.notes, *_misfits(cost.posterior)),
+            "notes": (*unnamed, *formats, *cost.notes, *_misfits(cost.posterior)),
         }
         if cost.model == "kernels":  # which assume no time per layer
             changed["draft_overhead"] = None
@@ -111,10 +119,14 @@ class Roofline(Deployed, Loads, Runs, CostKind, order=4, needs=NEEDS, instead=IN
         hardware, gpus = deployment.hardware, deployment.conditions.gpus
         at = {"context": point.context, "batch": point.batch}
         return Load(
-            origin=f"by the roofline of {f'{gpus} × ' * (gpus > 1)}{hardware.name}",
+            origin=f"by the roofline of {f'{gpus} × ' * (gpus > 1)}{hardware.name}"
+            f"{deployment.conditions.parallel}",
             gpu=hardware.name,
             dtype=self.dtype,
+            activations=deployment.target.activations,
             tp=deployment.conditions.tp,
+            dp=deployment.conditions.dp,
+            ep=deployment.conditions.ep,
             draft_kind=deployment.draft.kind,
             context=point.context,
             needed_gb=needed_bytes(deployment, **at) / 1e9,
@@ -173,12 +185,13 @@ def deployment_of(options: Deployed) -> Deployment:
     from simulator.cost.roofline.forward import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS
     from simulator.cost.roofline.sharing import Conditions
 
+    hardware = _hardware(options)
     target, draft = read_pair(
         options.target_config or Path(),
         options.draft_config or Path(),
         dtype=options.dtype,
         draft_dtype=options.draft_dtype,
-        activations=options.activations,
+        activations=options.activations or _with_weights(options, hardware),
         uncached=options.no_cache,
     )
     if draft.is_model and draft.step.vocabulary != target.vocabulary:
@@ -193,11 +206,19 @@ def deployment_of(options: Deployed) -> Deployment:
     overhead_us = options.layer_overhead_us
     conditions = Conditions(
         tp=options.tp,
+        dp=options.dp,
+        ep=options.ep,
         efficiency=DEFAULT_EFFICIENCY if options.efficiency is None else options.efficiency,
         expert_reuse=options.expert_reuse,
         layer_overhead_seconds=DEFAULT_LAYER_SECONDS if overhead_us is None else overhead_us / 1e6,
     )
-    return Deployment(target, draft, _hardware(options), conditions, draft_tp=options.draft_tp)
+    return Deployment(target, draft, hardware, conditions, draft_tp=options.draft_tp)
+
+
+def _with_weights(options: Deployed, hardware: Hardware) -> str | None:
+    """Returns the format of activations that --dtype implies; None if it implies none."""
+    both = options.dtype if options.dtype in _WITH_ACTIVATIONS else None
+    return both if both in hardware.peak_flops else None
 
 
 def best_cost(

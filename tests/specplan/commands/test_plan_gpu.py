@@ -108,6 +108,38 @@ def test_tensor_parallelism_speeds_a_step_up_and_halves_the_memory(gpu: str) -> 
     assert run_json(f"{gpu} --tp 2 --draft-tp 1")["needed_gb"] > shared["needed_gb"]
 
 
+def test_replicas_and_parts_of_experts_are_planned_stated_and_checked() -> None:
+    both = (
+        "--target-config docs/configs/deepseek-v3.json --draft-config docs/configs/deepseek-v3.json"
+    )
+    given = f"{both} --gpu h200 --engine sglang --alpha 0.75 --batch 32"
+    whole, spread = (run_json(f"{given} {more}") for more in ("--tp 8", "--dp 8 --ep 8"))
+    assert (spread["tp"], spread["dp"], spread["ep"]) == (1, 8, 8)
+    assert "8 × h200 (tp 1, dp 8, ep 8)" in run(f"{given} --dp 8 --ep 8").stdout.replace("\n ", "")
+    # All but experts on every GPU, and an eighth of the latent caches.
+    assert spread["needed_gb"] > whole["needed_gb"]
+    assert spread["most_batch"] > whole["most_batch"]
+    assert run_json(f"{given} --dp 16 --ep 16")["needed_gb"] < 0.7 * spread["needed_gb"]
+    assert "ep must divide the tp × dp = 8 GPUs, got 3" in run(f"{given} --tp 8 --ep 3").output
+    assert "ep must be at most the 256 experts" in run(f"{given} --dp 512 --ep 512").output
+
+
+def test_fp8_means_weights_and_activations_where_the_gpu_multiplies_it(gpu: str, pair: str) -> None:
+    both = run_json(f"{gpu} --dtype fp8 --batch 512")
+    weights = run_json(f"{gpu} --dtype fp8 --activations bf16 --batch 512")
+    assert (both["activations"], weights["activations"]) == ("fp8", "bfloat16")
+    assert both["baseline_tokens_per_second"] > weights["baseline_tokens_per_second"]
+    assert "--dtype fp8 means weights and activations" in run(f"{gpu} --dtype fp8").stdout
+    ampere = f"{pair} --gpu a100 --dtype fp8"
+    assert run_json(ampere)["activations"] == "bfloat16"
+    assert "means weights and" not in run(ampere).stdout
+
+
+def test_short_names_of_formats_are_the_long_ones(gpu: str) -> None:
+    for short, long in (("bf16", "bfloat16"), ("fp16", "float16")):
+        assert run_json(f"{gpu} --dtype {short}") == run_json(f"{gpu} --dtype {long}")
+
+
 def test_a_gpu_of_ones_own_is_taken_by_its_numbers(pair: str, gpu: str) -> None:
     own = run_json(f"{pair} --gpu-flops 989.5 --gpu-bandwidth 3350 --gpu-memory 80")
     assert own["tokens_per_second"] == pytest.approx(run_json(gpu)["tokens_per_second"])
