@@ -31,6 +31,8 @@ SYSTEMS: Mapping[str, str] = {
 SERVERS: Mapping[str, str] = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "trtllm"}
 # Where no server is named.
 ANY_SERVER = "vllm"
+# Sizes of heads that were measured; times of others lie between the nearest two.
+_HEAD_SIZES = (64, 128, 192, 256, 512)
 # Logarithms of nanoseconds are stored in steps of this.
 _STEP = 0.002
 # Shapes whose measured shares of the peak rate are averaged for another shape, and how far (in
@@ -117,16 +119,22 @@ class MeasuredKernels(KernelTables):
     def attention(
         self, *, batch: int, context: int, heads: int, key_heads: int, head_size: int
     ) -> float:
-        name = f"attention/{0 if key_heads == heads else key_heads}-{head_size}"
-        arrays = ("attention/batches", "attention/contexts", f"{name}/at", name)
-        named = tuple(f"{self._server}/{each}" for each in arrays)
-        try:
-            batches, contexts, measured, _ = _arrays(self._gpu, named)
-        except KeyError:
-            raise self._unmeasured(f"attention of {key_heads} key heads of {head_size}") from None
-        return _between(
-            (measured, batches, contexts), _latencies(self._gpu, named[-1]), (heads, batch, context)
-        )
+        below = max((size for size in _HEAD_SIZES if size <= head_size), default=head_size)
+        above = min((size for size in _HEAD_SIZES if size >= head_size), default=head_size)
+        seconds = []
+        for size in (below, above):
+            name = f"attention/{0 if key_heads == heads else key_heads}-{size}"
+            arrays = ("attention/batches", "attention/contexts", f"{name}/at", name)
+            named = tuple(f"{self._server}/{each}" for each in arrays)
+            try:
+                batches, contexts, measured, _ = _arrays(self._gpu, named)
+            except KeyError:
+                what = f"attention of {key_heads} key heads of {head_size}"
+                raise self._unmeasured(what) from None
+            axes, grid = (measured, batches, contexts), _latencies(self._gpu, named[-1])
+            seconds.append(_between(axes, grid, (heads, batch, context)))
+        share = (head_size - below) / (above - below) if above > below else 0.0
+        return seconds[0] * (1 - share) + seconds[1] * share
 
     def all_to_all(self, *, rows: int, hidden: int, count: int, active: int, gpus: int) -> float:
         return self._measured("all-to-all", (gpus, hidden, active, count), rows)
@@ -214,4 +222,6 @@ def _format_name(bytes_per_weight: float, system: str, *, routed: bool = False) 
         return "int8_wo" if system == "a100_sxm" and not routed else "fp8"
     if 0.55 < bytes_per_weight < 0.6:
         return "nvfp4"
+    if routed and 0.525 < bytes_per_weight < 0.54:
+        return "w4a16_mxfp4"
     return "int4_wo"

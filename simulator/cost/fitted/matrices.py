@@ -1,5 +1,7 @@
 """The matrices of a model's weights that each GPU multiplies, as kernels are measured for them."""
 
+from itertools import product
+
 from simulator.cost.roofline.shapes import ModelShape, Weights
 
 # Caches of keys and values, whose attention was measured.
@@ -49,10 +51,11 @@ def matrices(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, in
 def expert_layers(weights: Weights, shape: ModelShape) -> tuple[int, int]:
     """Returns the number of layers with experts, and an expert's inner size.
 
-    It is the largest number of layers for which the inner size is a multiple of _INNER.
+    It is the largest number of layers for which the inner size is a multiple of _INNER, as nearly
+    as possible: an expert's biases are as many values as one more of its sizes would have.
     """
     each = weights.values / (3 * weights.experts * shape.hidden)
-    for layers in range(shape.layers, 0, -1):
-        if abs((each / layers + _INNER / 2) % _INNER - _INNER / 2) < 0.01:
-            return layers, round(each / layers)
+    for off, layers in product((0.01, 1.1), range(shape.layers, 0, -1)):
+        if abs((each / layers + _INNER / 2) % _INNER - _INNER / 2) < off:
+            return layers, _INNER * round(each / layers / _INNER)
     return shape.layers, round(each / shape.layers)

@@ -147,6 +147,29 @@ def test_beyond_the_grid_attention_grows_in_proportion(
     )
 
 
+@pytest.mark.parametrize("gpu", ["h100", "b200"])
+def test_experts_in_mxfp4_with_biases_are_covered(gpu: str) -> None:
+    command = [
+        "plan", "--gpu", gpu, "--engine", "vllm", "--alpha", "0.7", "--json",
+        "--target-config", str(CONFIGS / "gpt-oss-120b.json"),
+        "--draft-config", str(CONFIGS / "gpt-oss-120b-eagle3.json"),
+    ]  # fmt: skip
+    plan = json.loads(CliRunner().invoke(main, command).stdout)
+    assert plan["cost"]["model"] == "kernels"
+    # A token reads 4 of 128 experts: 5.1 billion parameters of half a byte and more.
+    assert 1 < plan["baseline_ms_per_token"] < 6
+
+
+def test_heads_of_another_size_take_a_time_between_the_nearest() -> None:
+    kernels = MeasuredKernels("h100-sxm", "vllm")
+    small, between, large = (
+        kernels.attention(batch=32, context=8192, heads=32, key_heads=8, head_size=size)
+        for size in (64, 80, 128)
+    )
+    assert between == pytest.approx(0.75 * small + 0.25 * large)
+    assert small < between < large
+
+
 def test_one_gpu_reduces_nothing() -> None:
     assert MeasuredKernels("h200", "vllm").all_reduce(rows=8, hidden=4096, gpus=1) == 0
 
