@@ -1,6 +1,7 @@
 """Reads counts from sources: server URLs, and files that a kind of engine prints."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +22,8 @@ SCRAPE_SECONDS = 30.0
 STDIN = Path("/dev/stdin")
 # A log's first line of drafts must lie within so many bytes.
 HEAD_BYTES = 1_000_000_000
+# A text that no reader knows is described from so many characters.
+HEAD_CHARACTERS = 2000
 # Keys of the category of a request, which a user adds to an answer.
 CATEGORIES = ("category", "task")
 
@@ -120,6 +123,8 @@ def _file(blocks: Iterator[str], gamma: int | None) -> Observation:
             f"{HEAD_BYTES / 1e6:g} MB have a line of drafts, got none"
         )
     text = "".join(head)
+    if not text.strip():
+        raise ValueError("is empty")
     if text.lstrip()[:1] in ("{", "["):
         return total([_answer(value, gamma) for value in json_objects(text, "JSON of drafts")])
     for _, metrics in _printing("metrics"):
@@ -129,9 +134,19 @@ def _file(blocks: Iterator[str], gamma: int | None) -> Observation:
     logs = listed([f"{kind.title} with lines '{log.marks[0]} …'" for kind, log in _printing("log")])
     programs = listed([answers.program for _, answers in _printing("JSON")])
     raise ValueError(
-        f"must be a metrics page of {pages}, a log of {logs}, or JSON of {programs}, got none of "
-        "them"
+        f"must be a metrics page of {pages}, a log of {logs}, or JSON of {programs}, got "
+        f"{_what(text)}"
     )
+
+
+def _what(text: str) -> str:
+    """Returns what a text is that no reader knows: an HTML page, binary, or its first line."""
+    if any(each in text[:HEAD_CHARACTERS] for each in "\0\ufffd"):
+        return "a binary file"
+    if text.lstrip().startswith("<"):
+        title = " ".join(re.sub(r"<[^>]*>", " ", text[:HEAD_CHARACTERS]).split())
+        return f"an HTML page, {title[:60]!r}"
+    return f"a text that begins {text.lstrip().partition(chr(10))[0][:60]!r}"
 
 
 def _answer(value: dict[str, Any], gamma: int | None) -> Observation:
