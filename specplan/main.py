@@ -44,8 +44,9 @@ _PACKAGES = ("simulator", "reference", "ngram", "estimator", "engines", "studies
 class Program(click.Group):
     """A group that imports commands when they are used, and prints each error in one line.
 
-    Exit status: 0 success; 2 bad input (ValueError, a wrong option, an unreadable file); 130
-    Ctrl-C; 1 another failure. If stdout is a closed pipe, the status is 1 without a message.
+    Exit status: 0 success; 2 bad input (ValueError, a wrong option, an unreadable file); 3 drift
+    (`observe --expect`); 130 Ctrl-C; 1 another failure. If stdout is a closed pipe, the status is 1
+    without a message.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:

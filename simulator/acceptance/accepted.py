@@ -16,7 +16,7 @@ from simulator.numerics.arguments import Floats, integer, probability
 USUAL_DRAFTS = 180
 # Blocks of one text are similar: a mean over them varies more, by this factor, than over as many
 # independent blocks. With USUAL_DRAFTS a length of 2.85 at γ 3 has an error of 5 %.
-_ALIKE = 2.6
+ALIKE = 2.6
 # Least standard deviation of the logarithm of a length, as rounding in print leaves.
 _PRINTED = 1e-3
 # If the mean draft is shorter than γ by more than this, drafts ended early.
@@ -129,7 +129,7 @@ class Accepted:
         both = np.minimum(rates[:, None], rates)
         squares = both.cumsum(axis=0).cumsum(axis=1)
         means = rates.cumsum()
-        spread = _ALIKE * (squares - np.outer(means, means)) / self.weight
+        spread = ALIKE * (squares - np.outer(means, means)) / self.weight
         lengths = np.exp(self.logs)
         own = spread if self.rates else spread[-1:, -1:]
         further = _PRINTED**2 * np.eye(len(own)) + self.error**2

@@ -3,10 +3,12 @@
 import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
 import click
 
 from engines.observing.by_request import request_lengths
+from engines.observing.drift import drift
 from engines.observing.observation import Observation
 from engines.observing.profiles import observed_profile, observed_run
 from engines.sources import between, is_live, readings, total
@@ -21,6 +23,7 @@ from specplan.options.kinds import cost_kinds
 from specplan.options.plan_options import Followed, Observed, Sources, addresses
 from specplan.options.runs import Runs
 from specplan.reports import observation as reports
+from specplan.reports.drift import drift_json, drift_text
 from specplan.reports.flags import flags_of_plans
 from specplan.reports.kept import today_line
 from specplan.reports.output import print_json, warn
@@ -29,6 +32,8 @@ from specplan.reports.plans import plan_json
 from specplan.reports.table import folded
 
 FOLLOWED_SECONDS = 10.0
+# Exit status if acceptance differs from --expect.
+DRIFTED = 3
 Readings = tuple[Observation, ...]
 
 
@@ -56,6 +61,7 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
       specplan observe http://localhost:8000 --target-ms 19 --draft-ms 1.6
       specplan observe vllm.log --c 0.05 -o observed.json
       specplan observe vllm.log --c 0.05 --export vllm --draft-kind eagle3
+      specplan observe http://localhost:8000 --interval 60 --expect length=2.85
       specplan plan --profile observed.json --c 0.05
     """
     asking = asked(ctx)
@@ -64,8 +70,6 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
         _follow(reading, asking)
         return
     observation = _observed(reading)
-    for each in observation.contradictions:
-        warn(each)
     run = _timed(observation) if asking.costs is None or isinstance(asking.costs, Runs) else None
     row = asking.planned(observation, run)
     require_planned(ctx, planned=row is not None)
@@ -93,7 +97,18 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
         text += "\n" + folded(reports.run_text(run, observation))
     if reading.output is not None:
         text += f"\n\n{_written(observation, reading, asking.completed(observation))}"
+    moved = None if reading.expect is None else drift(observation, reading.expect)
+    if moved is not None:
+        best = None if row is None else row.advised_gamma
+        data["drift"] = drift_json(moved, best_gamma=best)
+        text = f"{folded(drift_text(moved, best_gamma=best))}\n{text}"
+    _answer(data, text, reading, status=DRIFTED if moved is not None and moved.found else 0)
+
+
+def _answer(data: dict[str, Any], text: str, reading: Observed, *, status: int) -> None:
     print_json(data) if reading.as_json else click.echo(data.get("export", text))
+    if status != 0:
+        raise click.exceptions.Exit(status)
 
 
 def _timed(observation: Observation) -> Run | None:
@@ -118,6 +133,8 @@ def _observed(reading: Observed) -> Observation:
             "drafts must be at least 1, got 0: no request was decoded in that time, or speculation "
             "is off"
         )
+    for each in found.contradictions:
+        warn(each)
     return found
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 import click
 
 from specplan.options.command import COUNT, option, rare
+from specplan.options.expected import Expecting
 from specplan.options.values import EngineName, Printed, Written, callback, duration, numbers
 from specplan.reports.output import writable
 
@@ -138,7 +139,7 @@ class Followed(Sources):
 
 
 @dataclass(frozen=True)
-class Observed(Sources, Printed):
+class Observed(Sources, Printed, Expecting):
     """Sources that are read once, and the form of the answer.
 
     since: File with an earlier scrape of the server, to be subtracted; one for each source.
