@@ -25,6 +25,7 @@ from published_scores import (
     grouped,
     guess,
     plain_step,
+    with_runs,
     without_source,
 )
 from published_speculation import by_draft, table_head, table_row
@@ -42,6 +43,16 @@ def stated(row: Row) -> str:
     return "all stated" if facts["context"] or facts["prompt"] else "GPUs and version stated"
 
 
+def by_target(row: Row) -> str:
+    """Returns the kind of target, and whether several GPUs share it."""
+    kind = "a mixture" if row.traits.mixture else "a dense target"
+    return f"{kind}, {'several GPUs' if row.traits.several else 'one GPU'}"
+
+
+def by_gamma(row: Row) -> str:
+    return f"K {row.run.gamma}"
+
+
 def quality(name: str, guesses: Sequence[Guess]) -> str:
     """Returns a row of a table: errors, and the interval with its bootstrap over sources."""
     score, (low, high) = Score.of(guesses), by_source(guesses)[0]
@@ -57,9 +68,20 @@ def tables(title: str, by_model: dict[str, list[Guess]]) -> list[str]:
     lines = [table_head(head)]
     for name, guesses in by_model.items():
         lines.append(quality(f"{name}: all", guesses))
-        for key in (stated, by_draft, lambda row: row.owner):
+        for key in (by_target, by_gamma, stated, by_draft, lambda row: row.owner):
             lines += [quality(f"{name}: {each}", some) for each, some in grouped(guesses, key)]
     return [*lines, ""]
+
+
+def after_one_run(rows: Sequence[Row], effects: dict[str, dict[str, Any]]) -> list[Guess]:
+    """Returns predictions from one other row of the deployment with the same load."""
+    return with_runs(
+        rows,
+        effects,
+        count=1,
+        eligible=lambda one, other: one.run.load == other.run.load,
+        generator=np.random.default_rng(0),
+    )
 
 
 def losses(rows: Sequence[Row], effects: dict[str, dict[str, Any]]) -> dict[str, list[float]]:
@@ -107,6 +129,9 @@ def main() -> None:
     }
     print("\n".join(tables("step without drafts", steps)))
     print("\n".join(tables("speed-up", gains)))
+    print("\n".join(tables("speed-up after one run at the own load", {
+        "prior": after_one_run(same, prior), "kernels": after_one_run(measured, kernels),
+    })))  # fmt: skip
     print(table_head(("K of a sweep, lengths given", "sweeps", "mean loss", "largest")))
     for model, rows, effects in (("prior", same, prior), ("kernels", measured, kernels)):
         for name, lost in losses(rows, effects).items():

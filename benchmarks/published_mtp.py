@@ -16,11 +16,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from published_machines import PublishedRoofline
 from published_rows import USUAL_CONTEXT, Row, over_kernels, read_rows
 from published_scores import Guess, guess, plain_step, without_source
 from published_speculation import table_head, table_row
 
 from estimator.costs.kernel_tables import SERVERS, SYSTEMS, missing
+from simulator.cost.roofline.deployment import Deployment
 
 # Targets of the table by the names that the library's models have.
 MODELS = {
@@ -29,9 +31,15 @@ MODELS = {
 }
 
 
+def deployment_of(row: Row) -> Deployment:
+    machine = row.machine
+    assert isinstance(machine, PublishedRoofline)
+    return machine.deployment
+
+
 def covered(row: Row) -> bool:
     """Returns whether the library models a row's target on its GPU and server."""
-    gpu, engine = row.machine.machine.deployment.hardware.name, row.facts["engine"]  # type: ignore[attr-defined]
+    gpu, engine = deployment_of(row).hardware.name, row.facts["engine"]
     known = row.facts["shape"] in MODELS and row.traits.draft == "MTP"
     return known and missing(gpu, engine) is None
 
@@ -49,10 +57,9 @@ def engine_of(model: str, gpu: str, engine: str, tp: int, gamma: int) -> Any:
 
 def step_seconds(row: Row, gamma: int) -> float:
     """Returns the library's time of a step at a row's load."""
-    gpu = row.machine.machine.deployment.hardware.name  # type: ignore[attr-defined]
-    engine = engine_of(
-        MODELS[row.facts["shape"]], gpu, row.facts["engine"], int(row.facts["tp"]), gamma
-    )
+    deployment = deployment_of(row)
+    gpu, gpus = deployment.hardware.name, deployment.conditions.gpus
+    engine = engine_of(MODELS[row.facts["shape"]], gpu, row.facts["engine"], gpus, gamma)
     context = int(row.facts["context"] or USUAL_CONTEXT)
     return float(engine.decode_step_latency(row.run.load.batch, context, 2)) / 1e3
 
@@ -83,9 +90,9 @@ def main() -> None:
         library = plain / step_seconds(row, row.run.gamma) * row.run.length
         ours.append((step, gain))
         theirs.append((np.log(plain) - step.measured, np.log(library) - gain.measured))
-        facts = row.facts
+        facts, gpus = row.facts, deployment_of(row).conditions.gpus
         print(table_row((
-            f"{facts['shape']}, {facts['tp']} × {facts['gpu']}, {facts['engine']}", facts["gamma"],
+            f"{facts['shape']}, {gpus} × {facts['gpu']}, {facts['engine']}", facts["gamma"],
             facts["batch"], f"{1e3 * np.exp(step.measured):.1f}", f"{1e3 * plain:.1f}",
             f"{1e3 * np.exp(step.log):.1f}", f"{row.speed_up:.2f}", f"{library:.2f}",
             f"{np.exp(gain.log):.2f}", f"{np.exp(gain.low):.2f} to {np.exp(gain.high):.2f}",
