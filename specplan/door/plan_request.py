@@ -15,6 +15,7 @@ from specplan.options.inputs.times import OfRuns
 from specplan.options.kinds import AcceptanceKind, CostKind, Made, prices
 from specplan.options.plan_options import COPIES, DRAFT_KINDS, Choice, Graphs, StoppingOptions
 from specplan.options.runs import Runs, completed
+from specplan.reports.output import warn
 
 if TYPE_CHECKING:
     from estimator.profiles.p_min import Thresholds
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 COARSE = "Not all batch sizes are shown: between two that advise one K, all advise this K."
 FILLED = "Lengths that a --run lacks are the acceptance's tokens per call."
+LOOKUP_LENGTH = (
+    "the length of a lookup's run must count all steps: vLLM's mean acceptance length counts only "
+    "the steps that drafted. The JSON of a bench (file=FILE) counts all steps"
+)
 DEFAULT_RULE = "llama.cpp"
 NO_LIMITS, FIXED_LENGTH = Graphs(), StoppingOptions()
 
@@ -113,6 +118,8 @@ def requested(
         finer=None if dense else finer,
     )
     copies = COPIES.get(choice.draft_kind or "")
+    if copies and any(run.gamma > 0 and run.drafted is None for run in runs):
+        warn(LOOKUP_LENGTH)
     return request, replace(
         origin,
         c_hat_is_c=choice.c_hat is None and priced[0].setting.c_hat is None,
