@@ -16,13 +16,13 @@ from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import FromCounts, from_counts
 from simulator.acceptance.rate_prior import workload_spread
 from simulator.acceptance.tokens import alpha_from_block_efficiency, expected_tokens
+from simulator.acceptance.typical import DRAFT_CLASSES, PublishedLengths, published_lengths
 from simulator.choice.advice import NEAR, Advice, advise
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import NOT_CALIBRATED, Prior
 from simulator.cost.fitted.runs import USUAL_ERROR, log_gains
 from simulator.numerics.intervals import Forecast
-from specplan.options.inputs.counts import DRAFT_CLASSES, Typical, typical
 
 FIRST_GAMMA = 3
 # The quantile of 90 %, by which `kept_run` keeps a measured K.
@@ -191,18 +191,18 @@ def _advise(load: Load, law: Forecast, allowed: NDArray[np.bool_]) -> Advice:
     return advise(load.gammas[allowed], law.only(allowed), calibrated=calibrated)
 
 
-def _typical(load: Load) -> Typical | None:
+def _typical(load: Load) -> PublishedLengths | None:
     facts = load.row.facts
     workload = next(
         (w for word, w in WORKLOADS.items() if word in facts["dataset"].lower()), "chat"
     )
     others = [
         each
-        for each in typical().values()
+        for each in published_lengths().values()
         if each.source != facts["source"] and DRAFT_CLASSES[each.kind] == load.row.traits.draft
     ]
 
-    def fit(each: Typical) -> tuple[bool, bool]:
+    def fit(each: PublishedLengths) -> tuple[bool, bool]:
         return each.target == facts["target"], workload in each.name.split("-")
 
     return max(others, key=fit, default=None)

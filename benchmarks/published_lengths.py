@@ -32,7 +32,7 @@ from simulator.acceptance.rate_prior import RatePrior, log_lengths_of, most_prob
 
 HERE = Path(__file__).parent
 WRITTEN = Path(priors.__file__).with_name("rate_priors.json")
-TYPICAL = HERE.parent / "specplan" / "options" / "inputs" / "typical.csv"
+TYPICAL = HERE.parent / "simulator" / "acceptance" / "typical.csv"
 KINDS = ("EAGLE", "MTP", "block", "model", "n-gram")
 # Positions that published blocks have at most.
 LONGEST = 24

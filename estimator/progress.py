@@ -35,6 +35,10 @@ class Notice(UserWarning):
     """A warning that input was left out, cut or replaced; the command line prints it."""
 
 
-def notice(message: str) -> None:
+class Remark(Notice):
+    """A notice of a choice that was made for the user, and that needs no care."""
+
+
+def notice(message: str, category: type[Notice] = Notice) -> None:
     """Notifies the user through Python's own warnings."""
-    warnings.warn(message, Notice, stacklevel=2)
+    warnings.warn(message, category, stacklevel=2)

@@ -59,14 +59,14 @@ class ModelSettings(TargetSettings):
 class PromptSource:
     """The source of prompts, and the largest number of new tokens after each prompt.
 
-    prompts: a file, folder or glob; None: the data set, or if there is none, files of Python's
-      library.
+    prompts: a file, folder or glob, or the prompts themselves; None: the data set, or if there is
+      none, files of Python's library.
     dataset, dataset_config, dataset_split: a data set whose rows are prompts; None: no data set.
     prompt_tokens: number of tokens to which prompts are cut; None: a user's prompts are not cut.
     chat: whether each prompt is a user's message for the chat template.
     """
 
-    prompts: str | None = None
+    prompts: str | tuple[str, ...] | None = None
     dataset: str | None = None
     dataset_config: str | None = None
     dataset_split: str | None = None

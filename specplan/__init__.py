@@ -11,21 +11,44 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from specplan.door.planning import *  # noqa: F403
-    from specplan.door.running import *  # noqa: F403
-    from specplan.door.stated import *  # noqa: F403
-    from specplan.door.traffic import *  # noqa: F403
+    from simulator.acceptance.acceptance import Acceptance as Acceptance
+    from simulator.acceptance.acceptance import Iid as Iid
+    from simulator.acceptance.counted import AcceptedFraction as AcceptedFraction
+    from simulator.acceptance.counted import BlockEfficiency as BlockEfficiency
+    from simulator.acceptance.counted import ByPosition as ByPosition
+    from simulator.acceptance.typical import Typical as Typical
+    from simulator.cost.cost import Cost as Cost
+    from simulator.cost.cost import Ratio as Ratio
+    from simulator.cost.costs import Costs as Costs
+    from simulator.cost.fitted.runs import Run as Run
+    from simulator.cost.setting import CostSetting as CostSetting
+    from simulator.cost.times import Times as Times
+    from specplan.api.plan import *  # noqa: F403
+    from specplan.api.planning import *  # noqa: F403
+    from specplan.api.recorded import Recorded as Recorded
+    from specplan.api.roofline import Roofline as Roofline
+    from specplan.api.running import *  # noqa: F403
+    from specplan.api.runs import Runs as Runs
+    from specplan.api.traffic import *  # noqa: F403
 
 _PLACES = {
-    "planning": ("Best", "PlanResult", "plan"),
-    "running": ("measure", "observe", "tune", "validate"),
-    "traffic": ("traffic",),
-    "stated": (
-        "AcceptedFraction", "BlockEfficiency", "ByPosition", "Iid", "Ratio", "Recorded",
-        "Roofline", "Run", "Runs", "Times", "Typical",
-    ),
-}  # fmt: skip
-_NAMES = {name: f"specplan.door.{place}" for place, names in _PLACES.items() for name in names}
+    "simulator.acceptance.acceptance": ("Acceptance", "Iid"),
+    "simulator.acceptance.counted": ("AcceptedFraction", "BlockEfficiency", "ByPosition"),
+    "simulator.acceptance.typical": ("Typical",),
+    "simulator.cost.cost": ("Cost", "Ratio"),
+    "simulator.cost.costs": ("Costs",),
+    "simulator.cost.fitted.runs": ("Run",),
+    "simulator.cost.setting": ("CostSetting",),
+    "simulator.cost.times": ("Times",),
+    "specplan.api.plan": ("Best", "PlanResult", "Plans"),
+    "specplan.api.planning": ("plan",),
+    "specplan.api.recorded": ("Recorded",),
+    "specplan.api.roofline": ("Roofline",),
+    "specplan.api.running": ("measure", "observe", "tune", "validate"),
+    "specplan.api.runs": ("Runs",),
+    "specplan.api.traffic": ("traffic",),
+}
+_NAMES = {name: place for place, names in _PLACES.items() for name in names}
 __all__ = sorted(_NAMES)
 
 

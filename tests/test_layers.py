@@ -40,7 +40,7 @@ ROOMS: dict[str, list[str]] = {
     "figures": [
         "drawing", "numbers", "registry", "leviathan", "bild", "blockwise", "ours",
     ],
-    "specplan": ["reports", "options", "door", "commands", "main", "__main__"],
+    "specplan": ["reports", "api", "options", "commands", "main", "__main__"],
 }  # fmt: skip
 SOURCES = {
     package: {path: path.read_text(encoding="utf-8") for path in (ROOT / package).rglob("*.py")}

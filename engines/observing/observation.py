@@ -16,7 +16,7 @@ from engines.observing.alphas import (
 )
 from simulator.acceptance.acceptance import CUT_SHORT
 from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.from_counts import FromCounts, from_counts
+from simulator.acceptance.counted import CountedAcceptance
 
 Origin = Literal["metrics", "log", "bench", "timings", "answers"]
 # Rates by position that differ by more than chance once in a hundred times are not i.i.d.
@@ -193,7 +193,9 @@ class Observation(Counts):
         """Mean number of drafted tokens per block."""
         return self.drafted / self.drafts
 
-    def acceptance(self, kind: str | None = None, others: Sequence[Accepted] = ()) -> FromCounts:
+    def acceptance(
+        self, kind: str | None = None, others: Sequence[Accepted] = ()
+    ) -> CountedAcceptance:
         """Returns the acceptance for a plan, estimated from these counts and `others`.
 
         kind: kind of draft, which selects the prior (`rate_prior`).
@@ -201,7 +203,7 @@ class Observation(Counts):
           where the number of target calls is only estimated.
         """
         own = [] if self.calls_error and self.gamma in [e.gamma for e in others] else [self.counted]
-        return from_counts([*own, *others], kind=kind, cut_short=self.cut_short)
+        return CountedAcceptance([*own, *others], kind=kind, cut_short=self.cut_short)
 
     @property
     def contradictions(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from estimator.intervals import jackknife_interval, left_out, ratio
 from estimator.profiles.profile import Profile
 from estimator.traces.trace_file import MATCHES, read_arrays, read_traces, traces_path
 from estimator.traces.traces import DraftSampling, Trace, alpha, calibrated, reliability
-from simulator.acceptance.replay import Recorded
+from simulator.acceptance.replay import Replayed
 from simulator.acceptance.stopping.stopped_text import MATCH, Stopped, StoppingRule
 from simulator.cost.cost import Cost
 
@@ -46,7 +46,7 @@ class StopGain(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Recorded texts decoded under a stopping rule, at several thresholds and draft lengths.
+    """Replayed texts decoded under a stopping rule, at several thresholds and draft lengths.
 
     p_mins: the thresholds, ascending. The first is 0, which gives drafts of fixed length.
     considered: indices of the thresholds that may be chosen.
@@ -78,7 +78,7 @@ class Thresholds:
         verified, paid = (each.sum(axis=0) / tokens for each in (self.verified, self.paid))
         errors = np.sqrt((self.errors**2).sum(axis=0))[:, -1] / tokens
         stopped = partial(Stopped, self.alpha, rule=self.rule)
-        steps = (Recorded(self.alpha, _rows(each)) for each in paid)
+        steps = (Replayed(self.alpha, _rows(each)) for each in paid)
         columns = zip(map(_rows, verified), steps, self.p_mins, errors.tolist(), strict=True)
         return tuple(
             stopped(blocks, paid=own, p_min=p_min, drafted_error=error)

@@ -15,7 +15,7 @@ import msgspec
 from estimator.traces.traces import Verification
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import FromCounts, from_counts
-from simulator.acceptance.replay import Recorded
+from simulator.acceptance.replay import Replayed
 from simulator.numerics.intervals import FORMER_CONFIDENCE, deviations, wilson_trials
 
 Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -91,18 +91,18 @@ class DraftAcceptance:
     acceptance_by_rank: tuple[Rate, ...] = ()
 
     @property
-    def acceptance(self) -> Recorded | FromCounts:
+    def acceptance(self) -> Replayed | FromCounts:
         """The acceptance under token-by-token verification, for a draft of unknown kind."""
         return self.under("token")
 
-    def under(self, verification: Verification, kind: str | None = None) -> Recorded | FromCounts:
+    def under(self, verification: Verification, kind: str | None = None) -> Replayed | FromCounts:
         """Returns the acceptance under token or block verification; kind: kind of the draft.
 
         The kind selects the prior (`rate_prior`) for counts by position.
         """
         blocks = self.blocks if verification == "token" else self.blocks_jointly
         if blocks:
-            return Recorded(self.alpha.value, blocks, self.alpha.logit_error)
+            return Replayed(self.alpha.value, blocks, self.alpha.logit_error)
         if verification == "block":
             raise ValueError(
                 "the profile must hold blocks_jointly to plan block verification, got none: "

@@ -40,6 +40,8 @@ def wanted_prompts(settings: PromptSource, given: str | None = None) -> list[Pro
         value = getattr(settings, f"dataset_{name}")
         if value is not None:
             raise ValueError(f"dataset-{name} must come with a dataset, got {value} without")
+    if isinstance(settings.prompts, tuple):
+        return [prompt_of(text, "a prompt") for text in settings.prompts]
     if settings.prompts is not None:
         return read_prompts(settings.prompts)[: settings.num_prompts]
     if settings.chat:

@@ -21,6 +21,27 @@ Price = Callable[[NDArray[np.int64]], Floats]
 IID_TOLERANCE = 0.05
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an acceptance comes from; it changes no number, and does not enter equality.
+
+    counted: whether α was inferred from counts, assuming i.i.d. acceptances.
+    draft_sampling: "sampled", or "argmax" if drafts take the likeliest tokens; None: not known.
+    verification: whether drafts are verified by "token" or by "block"; None: not known.
+    quiet: whether the machine was quiet while the acceptance was measured; None: not known.
+    notes: sentences for readers of a plan.
+    """
+
+    counted: bool = False
+    draft_sampling: Literal["sampled", "argmax"] | None = None
+    verification: Literal["token", "block"] | None = None
+    quiet: bool | None = None
+    notes: tuple[str, ...] = ()
+
+
+STATED = Source()
+
+
 class Acceptance(ABC):
     """How often drafted tokens are accepted, for any number γ of drafted tokens per block.
 
@@ -28,7 +49,6 @@ class Acceptance(ABC):
     half of the blocks are accepted whole, and the other half not at all:
 
       >>> class AllOrNothing(Acceptance):
-      ...     kind, alpha, observed_gamma = "by_position", 0.5, None
       ...     def per_token(self, price, gamma):
       ...         return price(np.asarray(gamma)) / (1 + np.asarray(gamma) / 2)
       >>> float(AllOrNothing().tokens_per_call(4))
@@ -36,19 +56,27 @@ class Acceptance(ABC):
     """
 
     @property
-    @abstractmethod
     def kind(self) -> Kind:
         """The kind of acceptance: iid, by_position, replay or tree."""
+        return "by_position"
 
     @property
-    @abstractmethod
     def alpha(self) -> float:
-        """The acceptance rate α in [0, 1]. An α from counts assumes i.i.d. acceptance."""
+        """The acceptance rate α in [0, 1]; by default of a block's first drafted token.
+
+        An α from counts assumes i.i.d. acceptance.
+        """
+        return float(self.tokens_per_call(1)) - 1
 
     @property
-    @abstractmethod
     def observed_gamma(self) -> int | None:
         """The largest γ with observed acceptances; None if a formula gives every γ."""
+        return None
+
+    @property
+    def source(self) -> Source:
+        """Where the acceptance comes from; by default a user stated it."""
+        return STATED
 
     @property
     def most_gamma(self) -> int | None:
@@ -72,6 +100,13 @@ class Acceptance(ABC):
 
     def at_context(self, context: int) -> Acceptance:
         """Returns the acceptance at `context` cached tokens; `self` if context has no effect."""
+        return self
+
+    def of_kind(self, kind: str | None) -> Acceptance:
+        """Returns the acceptance of a kind of draft, which selects a prior for uncounted positions.
+
+        By default the kind has no effect. None: the kind is not known.
+        """
         return self
 
     @abstractmethod
@@ -145,6 +180,7 @@ class Iid(Acceptance):
 
     alpha: float = field()
     observed_gamma: int | None = None
+    source: Source = field(default=STATED, compare=False, repr=False)
     kind = "iid"
 
     def __post_init__(self) -> None:
@@ -160,7 +196,7 @@ CUT_SHORT = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class ByPosition(Acceptance):
+class PositionRates(Acceptance):
     """Position i of a block has its own acceptance rate r_i, given that i - 1 were accepted.
 
         E[τ(γ)] = 1 + Σ_{i≤γ} r_1 … r_i

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.acceptance.acceptance import ByPosition
+from simulator.acceptance.acceptance import PositionRates, Source
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.rate_prior import (
     RatePrior,
@@ -42,6 +42,7 @@ _ROUNDED = 0.01
 _MOST_RISE = 3.0
 
 
+_COUNTS = Source(counted=True)
 # Number of positions with their own rates; later positions get the last rate.
 LONGEST = 64
 # Errors of rates are computed as if rates differed from 0 and 1 by at least this.
@@ -49,7 +50,7 @@ DOUBTED = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FromCounts(ByPosition):
+class FromCounts(PositionRates):
     """Rates by position estimated from counts, with their errors.
 
     alpha: α if acceptances were i.i.d.
@@ -62,7 +63,7 @@ class FromCounts(ByPosition):
     """
 
     alpha: float = field()
-    covariance: Floats = field(repr=False)
+    covariance: Floats = field(repr=False, compare=False)
     observed_gamma: int = field()
     most_gamma: int = field()
     positions: int
@@ -71,6 +72,7 @@ class FromCounts(ByPosition):
     away: float = 0.0
     origin: float | None = None
     contradictions: tuple[str, ...] = ()
+    source: Source = field(default=_COUNTS, compare=False, repr=False)
 
     @property
     def tells_iid(self) -> bool:
@@ -99,10 +101,13 @@ class FromCounts(ByPosition):
             return self
         away = float(np.log(max(integer("context", context), 1))) - self.origin
         logits = logits_of(np.array(self.conditional)) + (away - self.away) * self.change
-        return replace(self, conditional=tuple(rates_of(logits).tolist()), away=away, lengths=())
+        own = {each.name: getattr(self, each.name) for each in fields(FromCounts)}
+        return FromCounts(
+            **own | {"conditional": tuple(rates_of(logits).tolist()), "away": away, "lengths": ()}
+        )
 
     def _tokens(self, lengths: NDArray[np.int64]) -> Floats:
-        found = ByPosition._tokens(self, lengths)
+        found = PositionRates._tokens(self, lengths)
         for gamma, length in self.lengths:
             found = np.where(lengths == gamma, length, found)
         return found
@@ -120,7 +125,7 @@ def from_counts(
 
     counted: the counts; if empty, the prior gives the rates.
     kind: kind of draft, which selects the prior (`rate_prior`) unless `prior` is given.
-    cut_short: see `ByPosition`.
+    cut_short: see `PositionRates`.
     elsewhere: standard deviation of a common shift of all rates' logits, if the requests to be
       served differ from the counted ones, for example in workload; 0: they do not differ.
     """
@@ -154,7 +159,7 @@ def from_counts(
     if len(known) == 0 and lengths:
         alpha = float(alpha_from_block_efficiency(lengths[max(lengths)], max(lengths)))
     else:
-        alpha = ByPosition(tuple(rates[: len(known) or observed or 1].tolist())).alpha
+        alpha = PositionRates(tuple(rates[: len(known) or observed or 1].tolist())).alpha
     doubt = rest @ law @ rest.T + gain @ noise @ gain.T
     doubt[:-1, :-1] += elsewhere**2
     return FromCounts(

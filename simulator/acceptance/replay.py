@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.acceptance.acceptance import Acceptance, Price
+from simulator.acceptance.acceptance import STATED, Acceptance, Price, Source
 from simulator.acceptance.tokens import expected_tokens
 from simulator.cost.cost import ChangedCost, Cost
 from simulator.numerics.arguments import Floats, integer, integers, non_negative, probability
@@ -140,7 +140,7 @@ _STEP = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded(Acceptance):
+class Replayed(Acceptance):
     """Acceptance found by replaying recorded texts, for each γ up to the largest replayed one.
 
     alpha: the mean of β over the texts' positions, in [0, 1].
@@ -152,6 +152,7 @@ class Recorded(Acceptance):
     alpha: float = field()
     blocks: Mapping[int, tuple[float, ...]]
     error: float = 0.0
+    source: Source = field(default=STATED, compare=False, repr=False)
     kind = "replay"
 
     def __post_init__(self) -> None:

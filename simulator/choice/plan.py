@@ -35,6 +35,10 @@ class Plan:
     at: the curve's numbers at the γ that the caller gave, else at optimal_gamma.
     optimal_gamma: the γ with the largest speed-up; 0 if no γ gains.
     cap_binds: whether the next γ above max_gamma would be faster than optimal_gamma.
+    c_hat_is_c: whether c (a ratio of times) is used for c_hat (of operations), which is not known.
+    only: the only γ above 0 that a schedule may use, if the user states one; None: any γ.
+    notes: sentences for readers of the plan, which follow the notes of `Acceptance.source`.
+    other: the plan for drafts that are sampled the other way, if a profile has both; else None.
     """
 
     acceptance: Acceptance
@@ -48,6 +52,10 @@ class Plan:
     optimal_gamma: int
     advice: Advice
     cap_binds: bool
+    c_hat_is_c: bool = False
+    only: int | None = None
+    notes: tuple[str, ...] = ()
+    other: "Plan | None" = None
 
     @property
     def setting(self) -> CostSetting:
@@ -193,7 +201,7 @@ def plan(
             further = curve_at(longer).improvement_factor[0]
             cap_binds = bool(further > curve.improvement_factor[best - 1])
     found = (curve, allowed, gammas[candidates], at, best, advice, cap_binds)
-    return Plan(acceptance, cost, ratio, share, *found)
+    return Plan(acceptance, cost, ratio, share, *found, c_hat_is_c=c_hat is None)
 
 
 def _measured(cost: Cost, curve: Curve) -> LogGains:

@@ -1,7 +1,7 @@
 """Plans for several acceptances or costs, such as batch sizes, at once."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from simulator.acceptance.acceptance import Acceptance
@@ -21,6 +21,7 @@ class PlanRequest:
     acceptances, costs: at least one of each.
     c_hat, gamma, max_gamma, near, doubt: arguments of `plan`. If c_hat or gamma is None, the plan
       uses `c_hat` or `usual_gamma` of the cost's setting, whose `longest` applies if it is smaller.
+    notes: sentences for readers of the plans.
     reads_again: whether the target, which has recurrent layers, reads a block's accepted tokens
       again after a rejection.
     finer: given all plans so far, returns further costs to plan; called until it returns none.
@@ -35,6 +36,7 @@ class PlanRequest:
     doubt: Doubt | None = None
     reads_again: bool = False
     finer: Callable[[Sequence[Plan]], Sequence[Cost]] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def plans(request: PlanRequest) -> tuple[Plan, ...]:
@@ -55,15 +57,14 @@ def _each(request: PlanRequest, costs: Sequence[Cost]) -> list[Plan]:
             acceptance = acceptance.at_context(cost.setting.load.context)
         if request.reads_again:
             cost = cost.reading_again(acceptance.rejected)
-        found.append(
-            plan(
-                acceptance,
-                cost,
-                c_hat=cost.setting.c_hat if request.c_hat is None else request.c_hat,
-                gamma=cost.setting.usual_gamma if request.gamma is None else request.gamma,
-                max_gamma=cost.setting.up_to(request.max_gamma),
-                near=request.near,
-                doubt=request.doubt,
-            )
+        row = plan(
+            acceptance,
+            cost,
+            c_hat=cost.setting.c_hat if request.c_hat is None else request.c_hat,
+            gamma=cost.setting.usual_gamma if request.gamma is None else request.gamma,
+            max_gamma=cost.setting.up_to(request.max_gamma),
+            near=request.near,
+            doubt=request.doubt,
         )
+        found.append(replace(row, only=request.gamma, notes=request.notes))
     return found

@@ -11,7 +11,8 @@ import click
 from estimator.comparison import Comparison, Difference, compare_files
 from estimator.writing import json_text, write_whole
 from simulator.numerics.intervals import CONFIDENCE, percent
-from specplan.options.command import Command, option, takes
+from specplan.options.command import Command
+from specplan.options.declared import option, takes
 from specplan.options.values import output_option
 from specplan.reports.table import Column, bounds, table
 

@@ -11,9 +11,11 @@ from figures.ours.batch_size import ALPHA, FigureLoad
 from figures.registry import FIGURES, Entry, find_figure, write_figure
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.setting import DEFAULT_CONTEXT
-from specplan.options.command import Command, fill, is_stated, option, takes
-from specplan.options.deployment import DATA_SHEET, Deployed
-from specplan.options.inputs.roofline import Roofline, best_cost, deployment_of
+from specplan.api.deployed import DATA_SHEET, Deployed
+from specplan.api.deployment import best_cost, deployment_of
+from specplan.options.command import Command, fill, is_stated
+from specplan.options.declared import option, takes
+from specplan.options.inputs.roofline import RooflineStated
 from specplan.options.kinds import require
 from specplan.options.values import Printed, answer
 from specplan.reports.output import warn
@@ -107,7 +109,7 @@ def _load(
     given = [each.name for each in fields(DeploymentOptions) if is_stated(ctx, each.name)]
     if not given:
         return None
-    require(Roofline, ctx, first=given[0])
+    require(RooflineStated, ctx, first=given[0])
     if not any(entry.takes == "load" for entry in chosen):
         raise ValueError(
             f"--target-config is of no use to {', '.join(entry.name for entry in chosen)}"

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.command import COUNT, Command, option, reads, takes
+from specplan.options.command import Command, reads
+from specplan.options.declared import COUNT, option, takes
 from specplan.options.model_options import MODELS, ModelOptions, corpus_option
 from specplan.options.values import Printed, answer, json_option, output_option
 from specplan.reports.bar import Bar

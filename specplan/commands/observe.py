@@ -14,17 +14,20 @@ from engines.observing.profiles import observed_profile, observed_run
 from engines.sources import between, is_live, readings, total
 from estimator.profiles.profile_file import write_profile
 from simulator.cost.cost import ChangedCost
+from simulator.cost.costs import Costs
 from simulator.cost.curves import CostModel
 from simulator.cost.fitted.runs import Run
 from simulator.cost.setting import DEFAULT_CONTEXT
-from specplan.door.observing import ObserveArguments, asked, origin_of, require_planned
-from specplan.options.command import Command, takes
-from specplan.options.kinds import cost_kinds
+from specplan.api.observing import ObservedPlan
+from specplan.api.settings import COPIES, DRAFT_KINDS
+from specplan.options.command import Command, fill, is_stated
+from specplan.options.declared import takes
+from specplan.options.inputs.profile import Profiled
+from specplan.options.kinds import chosen_cost, cost_kinds
 from specplan.options.plan_options import Followed, Observed, Sources, addresses
-from specplan.options.runs import Runs
 from specplan.reports import observation as reports
 from specplan.reports.drift import drift_json, drift_text
-from specplan.reports.flags import flags_of_plans
+from specplan.reports.flags import DraftLabels, flags_of_plans
 from specplan.reports.kept import today_line
 from specplan.reports.output import print_json, warn
 from specplan.reports.plan import plan_text, warn_of_sizes
@@ -64,15 +67,15 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
       specplan observe http://localhost:8000 --interval 60 --expect length=2.85
       specplan plan --profile observed.json --c 0.05
     """
-    asking = asked(ctx)
-    reading = asking.reading
+    reading, asking = _stated(ctx)
     if isinstance(reading, Followed):
         _follow(reading, asking)
         return
     observation = _observed(reading)
-    run = _timed(observation) if asking.costs is None or isinstance(asking.costs, Runs) else None
-    row = asking.planned(observation, run)
-    require_planned(ctx, planned=row is not None)
+    fitted = asking.costs is None or (isinstance(asking.costs, Costs) and asking.costs.fitted)
+    run = _timed(observation) if fitted else None
+    row = asking.plan(observation, run)
+    _require_planned(ctx, planned=row is not None)
     requests, gamma = observation.requests, observation.gamma
     lengths = None if row is None else request_lengths(requests, row, gamma=gamma)
     data = reports.observation_json(observation, seconds=reading.interval, lengths=lengths)
@@ -80,16 +83,17 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     if run is not None:
         text = f"{folded(today_line(run, asking.runs, stated=observation.stated_gamma))}\n{text}"
     if row is not None:
-        origin = origin_of(row, reading)
         warn_of_sizes((row,))
-        data["plan"] = plan_json(row, origin)
-        text += "\n\n" + plan_text(row, origin)
+        data["plan"] = plan_json(row)
+        text += "\n\n" + plan_text(row)
         if lengths is not None:
             text += "\n\n" + reports.lengths_text(data["by_request"])
         if reading.server is not None:
             if row.kept is not None and observation.stated_gamma is None:
-                raise click.UsageError("--export needs --gamma: the source does not state K")
-            flags = flags_of_plans((row,), origin, server=reading.server)
+                raise ValueError("`server` needs `gamma`: the source does not state K")
+            kind = reading.draft_kind or ""
+            drafter = DraftLabels(COPIES.get(kind), DRAFT_KINDS.get(kind), reading.draft)
+            flags = flags_of_plans((row,), drafter, server=reading.server)
             data["export"] = reports.as_observed(flags, observation, server=reading.server)
     elif reading.output is None:
         text += "\n\nAdd --c C, or --target-ms MS --draft-ms MS, to plan every gamma with it."
@@ -109,6 +113,29 @@ def _answer(data: dict[str, Any], text: str, reading: Observed, *, status: int) 
     print_json(data) if reading.as_json else click.echo(data.get("export", text))
     if status != 0:
         raise click.exceptions.Exit(status)
+
+
+def _stated(ctx: click.Context) -> tuple[Followed | Observed, ObservedPlan]:
+    """Returns the sources and the plan that the stated options make."""
+    follows = ctx.params["follow"]
+    records: list[type] = [Followed if follows else Observed, Profiled]
+    if any(is_stated(ctx, name) for kind in cost_kinds() for name in kind.reads()):
+        records.append(chosen_cost(ctx))
+    elif follows:
+        _require_planned(ctx, planned=False)
+    reading, file, *costs = fill(ctx, records, way="--follow" if follows else "")
+    made = costs[0].make() if costs else None
+    asking = ObservedPlan(reading, file.profile, made)
+    if all(run.counted for run in asking.runs):
+        asking.cost()  # Refuses options before anything is read.
+    return reading, asking
+
+
+def _require_planned(ctx: click.Context, *, planned: bool) -> None:
+    """Raises ValueError if --max-gamma or --export is given but nothing is planned."""
+    for name in ("max_gamma", "server"):
+        if not planned and is_stated(ctx, name):
+            raise ValueError(f"`{name}` needs a cost, such as `c`: nothing is planned")
 
 
 def _timed(observation: Observation) -> Run | None:
@@ -158,7 +185,7 @@ def _intervals(reading: Sources, seconds: float) -> Iterator[tuple[Readings, Rea
         before = after
 
 
-def _follow(reading: Followed, asking: ObserveArguments) -> None:
+def _follow(reading: Followed, asking: ObservedPlan) -> None:
     seconds = FOLLOWED_SECONDS if reading.interval is None else reading.interval
     for before, after in _intervals(reading, seconds):
         clock = f"{datetime.now():%H:%M:%S}"
@@ -170,15 +197,15 @@ def _follow(reading: Followed, asking: ObserveArguments) -> None:
         if observation.drafts == 0 or observation.drafted == 0:
             click.echo(f"{clock}  no drafts")
             continue
-        row = asking.planned(observation)
+        row = asking.plan(observation)
         advised = "" if row is None else f"  advised gamma {row.advised_gamma}"
         click.echo(reports.observation_line(observation, clock=clock) + advised)
 
 
-def _written(observation: Observation, reading: Observed, asking: ObserveArguments) -> str:
+def _written(observation: Observation, reading: Observed, asking: ObservedPlan) -> str:
     """Writes the observation as a profile; returns a sentence on how to plan with the profile."""
     assert reading.output is not None
-    cost = None if asking.costs is None else asking.price()
+    cost = None if asking.costs is None else asking.cost()
     cost = cost.inner if isinstance(cost, ChangedCost) and cost.same_times else cost
     profile = observed_profile(
         observation,

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from specplan.door.plan_request import planned, ranked, requested, stopped
-from specplan.options.command import Command, takes
+from specplan.api.plan import PlanResult
+from specplan.api.planning import answered as answer_of
+from specplan.api.recorded import Recorded
+from specplan.api.request import Question
+from specplan.api.settings import Choice, Graphs, StoppingSettings
+from specplan.api.stopping import ranked, stopped
+from specplan.options.command import Command
+from specplan.options.declared import takes
 from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
-from specplan.options.plan_options import Answer, Choice, Graphs, StoppingOptions
+from specplan.options.plan_options import Answer
 from specplan.options.values import answer
+from specplan.reports.flags import flags_of_plans
+from specplan.reports.plan import warn_of_plans
 
 if TYPE_CHECKING:
     from simulator.choice.plan import Plan
-    from simulator.choice.plans import PlanRequest
-    from specplan.reports.plan import Origin
 
 
 @click.command(name="plan", cls=Command)
 @takes(*acceptance_kinds(), heading="Acceptance (one of)")
 @takes(*cost_kinds(), heading="Cost (one of)")
-@takes(Choice, Graphs, StoppingOptions, Answer, heading="Answer")
+@takes(Choice, Graphs, StoppingSettings, Answer, heading="Answer")
 @click.pass_context
 def plan_command(ctx: click.Context, /, **_: object) -> None:
     """Plan gamma from numbers; no model is needed.
@@ -56,76 +62,50 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
       specplan plan --target-config T/config.json --draft-config D/config.json \\
         --gpu h100 --alpha 0.7 --batch 1:256:1 --export vllm
     """
-    records = (Choice, Answer, StoppingOptions, Graphs, Profiled)
-    accepted, costs, choice, form, stopping, graphs, file = filled(ctx, *records)
-    adaptive = getattr(accepted, "verification", None) == "adaptive"
-    if adaptive and (form.server is not None or stopping.p_min is not None):
-        refused = "--p-min" if form.server is None else "--export"
-        raise click.UsageError(f"--verification adaptive cannot be combined with {refused}")
+    records = (Choice, Answer, StoppingSettings, Graphs, Profiled)
+    accepted, costs, choice, form, stopping, graphs, _ = filled(ctx, *records)
+    acceptance = accepted.make()
+    adaptive = isinstance(acceptance, Recorded) and acceptance.adaptive
+    for other, value in (("server", form.server), ("p_min", stopping.p_min)):
+        if adaptive and value is not None:
+            raise ValueError(f"`verification` adaptive cannot be combined with `{other}`")
     if stopping.stopping_rule is not None and stopping.p_min is None:
-        raise click.UsageError("--stopping-rule needs --p-min")
-    request, origin = requested(
-        accepted, costs, choice, server=form.server, stopping=stopping, graphs=graphs
-    )
-    _print(request, origin, form, stopping, file=file, adaptive=adaptive)
+        raise ValueError("`stopping_rule` needs `p_min`")
+    _print(Question(acceptance, costs.make(), choice, form.server, stopping, graphs), form)
 
 
-def _print(
-    request: PlanRequest,
-    origin: Origin,
-    form: Answer,
-    stopping: StoppingOptions,
-    *,
-    file: Profiled,
-    adaptive: bool,
-) -> None:
+def _print(question: Question, form: Answer) -> None:
     """Plans, and prints the plans or a server's flags, unless a number is impossible."""
-    from specplan.reports.plan import warn_of_plans
-
-    data: Callable[[], dict[str, Any]]
+    accepted = question.acceptance
+    data: Callable[[], Mapping[str, Any]]
     text: Callable[[], str]
     p_min, lost = 0.0, ""
-    if stopping.p_min is not None:
+    most = question.choice.max_gamma
+    if question.stopping.p_min is not None:
         from simulator.choice.plans import plans
         from specplan.reports.stopping import StoppedPlans
 
-        early, thresholds = stopped(request, origin, stopping, file, server=form.server)
+        request = question.request()
+        early, thresholds = stopped(question, request)
         found = StoppedPlans(plans(early), thresholds, *plans(request))
-        data, text = partial(found.json, origin), partial(found.text, origin)
-        request, (row, p_min), lost = early, found.exported, found.lost
+        data, text = found.json, found.text
+        most, (row, p_min), lost = early.max_gamma, found.exported, found.lost
         rows: tuple[Plan, ...] = (row,)
-    elif adaptive:
-        from specplan.reports.stopping import AdaptivePlans
-
-        rows, origin = planned(request, origin)
-        by_rank = AdaptivePlans(rows, ranked(file, origin))
-        data, text = by_rank.json, by_rank.text
     else:
-        rows, origin = planned(request, origin)
-        data, text = partial(_json, rows, origin), partial(_text, rows, origin)
+        answered = answer_of(question)
+        data, text = answered.json, answered.__str__
+        rows = (answered.row,) if isinstance(answered, PlanResult) else answered.every
+        if isinstance(accepted, Recorded) and accepted.adaptive:
+            from specplan.reports.stopping import AdaptivePlans
+
+            texts = ranked(question.recorded, rows[0].acceptance.source.draft_sampling)
+            by_rank = AdaptivePlans(rows, texts)
+            data, text = by_rank.json, by_rank.text
     data, text = cache(data), cache(text)
     (text if form.server is None and not form.as_json else data)()  # ends on impossible numbers
-    warn_of_plans(rows, origin, max_gamma=request.max_gamma)
+    warn_of_plans(rows, max_gamma=most)
     if form.server is None:
         answer(data, text, form=form)
         return
-    from specplan.reports.flags import flags_of_plans
-
-    flags = lost + flags_of_plans(rows, origin, server=form.server, p_min=p_min)
+    flags = lost + flags_of_plans(rows, question.drafter, server=form.server, p_min=p_min)
     answer(lambda: {**data(), "export": flags}, lambda: flags, form=form)
-
-
-def _json(rows: tuple[Plan, ...], origin: Origin) -> dict[str, Any]:
-    from specplan.reports.plans import plans_json
-
-    return plans_json(rows, origin)
-
-
-def _text(rows: tuple[Plan, ...], origin: Origin) -> str:
-    from specplan.reports.plan import plan_text
-
-    if len(rows) == 1:
-        return plan_text(rows[0], origin)
-    from specplan.reports.plans import plans_text
-
-    return plans_text(rows, origin)

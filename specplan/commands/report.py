@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from specplan.options.command import Command, option, takes
+from specplan.options.command import Command
+from specplan.options.declared import option, takes
 from specplan.options.values import json_option, output_option
 from specplan.reports.output import print_json
 
@@ -42,7 +43,7 @@ def report_command(files: tuple[Path, ...], output: Path, title: str | None, as_
     import jinja2  # noqa: F401  # before anything is read
 
     from estimator.writing import write_whole
-    from specplan.door.planning import exported
+    from specplan.api.planning import exported
     from specplan.reports.page.inputs import read_inputs
     from specplan.reports.page.page import page, page_json
 

@@ -9,10 +9,13 @@ from simulator.traffic.answer import TrafficRequest
 from simulator.traffic.answer import answer as simulated
 from simulator.traffic.demand import Requests
 from simulator.traffic.policy import burst_simulations
-from specplan.door.traffic import requested
-from specplan.options.command import Command, takes
+from specplan.api.request import Question
+from specplan.api.settings import Arrivals, Batching, Graphs, Simulation
+from specplan.api.traffic import requested
+from specplan.options.command import Command
+from specplan.options.declared import takes
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
-from specplan.options.plan_options import Arrivals, Batching, Graphs, Simulation
+from specplan.options.plan_options import TrafficFigure
 from specplan.options.values import Written, answer
 from specplan.reports.deployment import cost_json, cost_notes
 from specplan.reports.table import Column, folded, possible, table
@@ -30,7 +33,7 @@ _RARE = (
 @takes(*acceptance_kinds(), heading="Acceptance (one of)", rare=_RARE)
 @takes(*cost_kinds(), heading="Cost (one of)", rare=_RARE)
 @takes(Batching, Graphs, heading="Server")
-@takes(Simulation, Written, heading="Answer")
+@takes(Simulation, TrafficFigure, Written, heading="Answer")
 @click.pass_context
 def traffic_command(ctx: click.Context, /, **_: object) -> None:
     """Show what speculation does to a server that many requests arrive at.
@@ -53,8 +56,12 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
         --run gamma=0,tpot=7,batch=1 --run gamma=0,tpot=11,batch=16 \\
         --run gamma=3,tpot=4,length=2.8,batch=1 --run gamma=3,tpot=9,length=2.8,batch=16
     """
-    *inputs, form = filled(ctx, Arrivals, Batching, Simulation, Graphs, Written)
-    request, notes, load = requested(*inputs)
+    records = (Arrivals, Batching, Simulation, Graphs, TrafficFigure, Written)
+    accepted, costs, arrivals, batching, simulation, graphs, drawn, form = filled(ctx, *records)
+    if drawn.figure is not None and arrivals.burst is not None:
+        raise ValueError("`figure` cannot be combined with `burst`")
+    question = Question(accepted.make(), costs.make(), graphs=graphs)
+    request, notes, load = requested(question, arrivals, batching, simulation)
     cost, notes = cost_json(load), (*cost_notes([load]), *notes)
     if request.burst is not None:
         data, text = _burst(request, request.burst, notes)
@@ -63,11 +70,11 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
     found = simulated(request)
     data = {**traffic_json(request, found), "cost": cost}
     answer(lambda: data, lambda: traffic_text(request, found, data, notes), form=form)
-    if (figure := ctx.params["figure"]) is not None:
+    if drawn.figure is not None:
         from figures.ours.traffic import compute
         from figures.registry import FIGURES
 
-        FIGURES["traffic"].draw(compute(request.pair)).savefig(figure)
+        FIGURES["traffic"].draw(compute(request.pair)).savefig(drawn.figure)
 
 
 def _burst(

@@ -7,11 +7,12 @@ import click
 from engines.kind import names_of
 from simulator.cost.cost import Cost
 from simulator.schemes.tree_choice import Passes, choose_tree
-from specplan.door.prices import walled
-from specplan.options.command import Command, fill, option, rare, takes
+from specplan.api.completed_costs import planned_costs, walled
+from specplan.api.settings import Graphs
+from specplan.options.command import Command, fill
+from specplan.options.declared import option, rare, takes
 from specplan.options.inputs.profile import Profiled
-from specplan.options.kinds import chosen_cost, cost_kinds, prices
-from specplan.options.plan_options import Graphs
+from specplan.options.kinds import chosen_cost, cost_kinds
 from specplan.options.values import Printed, answer, numbers, shares
 from specplan.reports.output import warn
 from specplan.reports.trees import OURS, TreeRow, tree_export, tree_json, tree_text
@@ -102,12 +103,14 @@ def _inputs(ctx: click.Context) -> tuple[Trees, tuple[float, ...], list[Cost]]:
             "the profile must hold acceptance_by_rank, got none: its draft makes a single choice, "
             "or an older version measured it; measure again"
         )
-    costs, wall = walled(costs, graphs)
-    priced = [each.with_setting(wall=wall) for each in prices(costs, trees.max_nodes, profile)]
+    stated, wall = walled(costs.make(), graphs)
+    c_hat = None if profile is None else profile.c_hat
+    found = planned_costs(stated, trees.max_nodes, c_hat)
+    priced = [each.with_setting(wall=wall) for each in found]
     if any(cost.draft_passes(1) is None for cost in priced):
-        raise click.UsageError(
-            "--run does not give the cost of verifying a tree: add --target-config, "
-            "--draft-config and --gpu"
+        raise ValueError(
+            "`runs` do not give the cost of verifying a tree: add `target_config`, `draft_config` "
+            "and `gpu`"
         )
     if len({cost.setting.batch for cost in priced}) < len(priced):
         raise click.UsageError(f"trees take one c and one context, got {len(priced)} costs")

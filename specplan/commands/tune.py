@@ -6,16 +6,18 @@ from typing import Any
 
 import click
 
+import specplan.options.deployment  # noqa: F401 - declares the options of `Deployed`
 from engines.tuning.outlook import Costs, Outlook
 from engines.tuning.request import AUTO_P_MINS, TuneEngine, TuneOwn, TuneServer
 from engines.tuning.tuned import Advised, Tuned, TunedRun
 from estimator.model_shapes.gguf_header import is_gguf
 from estimator.writing import builtins
 from simulator.numerics.intervals import percent
+from specplan.api.deployed import Deployed
+from specplan.api.deployment import deployment_of
 from specplan.options import model_options as shared
-from specplan.options.command import COUNT, Command, option, rare, reads, takes
-from specplan.options.deployment import Deployed
-from specplan.options.inputs.roofline import deployment_of
+from specplan.options.command import Command, reads
+from specplan.options.declared import COUNT, option, rare, takes
 from specplan.options.values import Printed, answer, duration, json_option, numbers, output_option
 from specplan.reports.bar import Bar
 from specplan.reports.table import GAMMA, MS, Column, interval, ranged, shown, table
@@ -89,7 +91,10 @@ def _costs(
 ) -> Costs | None:
     """Returns a function that estimates costs from the stated GPU and from runs; None: no GPU."""
     if deployed.gpu is None and deployed.gpu_flops is None:
-        if replace(deployed, dtype=None if engine == OWN else deployed.dtype) != Deployed():
+        if (
+            replace(deployed, engine=None, dtype=None if engine == OWN else deployed.dtype)
+            != Deployed()
+        ):
             raise click.UsageError("--gpu must be given with --target-config, --dtype and so on")
         return None
     from estimator.costs.deployed_cost import deployed_cost
@@ -143,7 +148,7 @@ def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form:
 @takes(
     Deployed,
     heading="First guess",
-    without=("engine_family", "cost_model"),
+    without=("engine", "cost_model"),
     rare=("target_config", "draft_config", "tp"),
 )
 @takes(TuneOptions)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from specplan.options import model_options as shared
-from specplan.options.command import Command, option, rare, reads, takes
+from specplan.options.command import Command, reads
+from specplan.options.declared import option, rare, takes
 from specplan.options.values import Written, answer, integers, json_option, numbers, output_option
 from specplan.reports.bar import Bar
 from specplan.reports.output import writable

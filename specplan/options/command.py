@@ -1,121 +1,23 @@
 """Commands whose options are fields of classes: each stated option is read, or refused by name."""
 
-import inspect
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import MISSING, Field, field, fields, is_dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
 from pkgutil import resolve_name
 from typing import Any, get_type_hints
 
 import click
 from click.core import ParameterSource
 
-from specplan.options.help import show_all, write_options, write_text
-from specplan.reports.output import warn
+from specplan.options.declared import HELP_ALL
+from specplan.options.help import write_options, write_text
+from specplan.reports.output import print_note, warn
 
-COUNT = click.IntRange(min=1)
-# Types of options by the annotation of their field; an option of a `bool` is a flag.
-_TYPES = {"float": float, "int": int, "Path": click.Path(path_type=Path)}
-# A field in a docstring: the name, then help in one or several lines.
-_HELP = re.compile(r"^(\w+): (.*(?:\n  .*)*)", re.MULTILINE)
 Way = Callable[..., None]
-
-
-class Option(click.Option):
-    """An option with its heading in the help. Its callback runs only on values that users state."""
-
-    def __init__(
-        self,
-        *arguments: Any,
-        advanced: bool = False,
-        heading: str | None = None,
-        callback: Callable[..., Any] | None = None,
-        **settings: Any,
-    ) -> None:
-        def stated(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-            unstated = value is False or value in (None, ())
-            return value if callback is None or unstated else callback(ctx, param, value)
-
-        super().__init__(*arguments, callback=callback and stated, **settings)
-        self.advanced, self.heading = advanced, heading
-
-
-_EAGER: Any = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": show_all}
-HELP_ALL = Option(["--help-all"], help="Show every option, and each in full.", **_EAGER)
-
-
-def option(*names: str, default: Any = None, **settings: Any) -> Any:
-    """Returns a field that an option of the command line fills.
-
-    Names and settings are arguments of `click.option`. By default the field `max_gamma` is
-    --max-gamma, and its annotation gives the type (bool: a flag). The docstring of the class has
-    the help, after the field's name.
-    """
-    return field(default=default, metadata={"names": names, "settings": settings})
-
-
-def rare(*names: str, default: Any = None, **settings: Any) -> Any:
-    """Returns an `option` that only --help-all shows."""
-    return option(*names, default=default, advanced=True, **settings)
-
-
-def takes(
-    *classes: type[Any],
-    heading: str | None = None,
-    without: Collection[str] = (),
-    rare: Collection[str] = (),
-) -> Callable[[Any], Any]:
-    """Returns a decorator that adds the options of classes to a command, each option once.
-
-    heading: heading of these options in the help.
-    without: fields to leave out. rare: fields that only --help-all shows for this command.
-    """
-    found: dict[str, Field[Any]] = {}
-    for each in classes:
-        found |= {name: own for name, own in declared(each).items() if name not in found}
-
-    def decorate(command: Any) -> Any:
-        before = {param.name for param in getattr(command, "__click_params__", [])}
-        for name, each in reversed(found.items()):
-            if name in before or name in without:
-                continue
-            annotated = getattr(each.type, "__name__", str(each.type))
-            typed = annotated.removesuffix(" | None").rpartition(".")[2]
-            settings: Any = {"type": _TYPES.get(typed), "is_flag": typed == "bool" or None}
-            settings |= each.metadata["settings"] | {"heading": heading, "cls": Option}
-            if each.default is not None:
-                settings["default"] = each.default
-            settings["advanced"] = name in rare or settings.get("advanced", False)
-            click.option(*flags_of(each), name, **settings)(command)
-        return command
-
-    return decorate
-
-
-def flags_of(declaration: Field[Any]) -> tuple[str, ...]:
-    """Returns an option's names on the command line."""
-    return declaration.metadata["names"] or (f"--{declaration.name.replace('_', '-')}",)
-
-
-def declared(record: type[Any]) -> Mapping[str, Field[Any]]:
-    """Returns the options of a class and its base classes by field name; its own come first."""
-    known: dict[str, Field[Any]] = {}
-    for part in record.__mro__:
-        types: Mapping[str, Any] = vars(part).get("__annotations__", {})
-        own: Mapping[str, Any] = vars(part).get("__dataclass_fields__", vars(part))
-        helps = dict(_HELP.findall(inspect.cleandoc(part.__doc__ or "")))
-        for name in types if is_dataclass(part) else own:
-            each = own.get(name)
-            if isinstance(each, Field) and "names" in each.metadata:
-                each.name, each.type = name, types.get(name, each.type)
-                if name in helps:
-                    text = " ".join(helps[name].split()).replace(" [default: ", "  [default: ")
-                    each.metadata["settings"].setdefault("help", text)
-                known.setdefault(name, each)
-    return known
+# Options that have another name than the argument of Python's functions.
+_ARGUMENTS = {"profile_path": "profile"}
 
 
 class Command(click.Command):
@@ -146,22 +48,27 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the function in `ways` that the options select; prints a `Notice` as a warning."""
-        from estimator.progress import Notice
+        from estimator.progress import Notice, Remark
 
         with warnings.catch_warnings():
             others = warnings.showwarning
 
             def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+                if issubclass(category, Remark):
+                    return print_note(flagged(str(message), ctx))
                 if issubclass(category, Notice):
-                    return warn(str(message))
+                    return warn(flagged(str(message), ctx))
                 return others(message, category, *where)
 
             warnings.simplefilter("always", Notice)
             warnings.showwarning = show  # type: ignore[assignment]
-            if not self.ways:
-                return super().invoke(ctx)
-            way, run = next(each for each in self.ways.items() if selects(each[0], ctx))
-            return run(*fill(ctx, records_of(run), way=way))
+            try:
+                if not self.ways:
+                    return super().invoke(ctx)
+                way, run = next(each for each in self.ways.items() if selects(each[0], ctx))
+                return run(*fill(ctx, records_of(run), way=way))
+            except ValueError as error:  # it names the arguments of Python's functions
+                raise ValueError(flagged(str(error), ctx)) from error
 
 
 def repeatable(option: click.Option) -> bool:
@@ -172,6 +79,20 @@ def repeatable(option: click.Option) -> bool:
 def option_name(param: click.Parameter) -> str:
     """Returns an option's long form, such as --gamma, or an argument's name."""
     return next((text for text in param.opts if text.startswith("--")), param.opts[0])
+
+
+def flagged(message: str, ctx: click.Context | None) -> str:
+    """Returns a message of a lower layer, in which each `argument` is the option that states it."""
+    params = [] if ctx is None else ctx.command.params
+
+    def flag(match: re.Match[str]) -> str:
+        name, long = match[1], f"--{match[1].replace('_', '-')}"
+        for param in params:
+            if name in (param.name, _ARGUMENTS.get(str(param.name))) or long in param.opts:
+                return option_name(param)
+        return name
+
+    return re.sub(r"`(\w+)`", flag, message)
 
 
 def is_stated(ctx: click.Context, name: str | None) -> bool:

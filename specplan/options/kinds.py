@@ -7,23 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
-from specplan.options.command import fill, is_stated, option, option_name
+from specplan.options.command import fill, is_stated, option_name
+from specplan.options.declared import option
 from specplan.options.values import numbers, shares
 
 if TYPE_CHECKING:
-    from engines.kind import EngineKind
-    from estimator.profiles.profile import Profile
-    from simulator.acceptance.acceptance import Acceptance
-    from simulator.cost.cost import Cost
-    from specplan.reports.plan import Origin
-
-Made: TypeAlias = "tuple[tuple[Acceptance, ...], Origin]"
-# The engine to export for, which decides how drafts are made; None: no export.
-Server: TypeAlias = "EngineKind | None"
+    from specplan.api.completed_costs import CostInput
+    from specplan.api.request import AcceptanceInput
 
 
 @dataclass(frozen=True)
@@ -63,19 +57,16 @@ class AcceptanceKind(Kind, ABC):
     """A way to state acceptance. `Alphas`, for example, reads --alpha and makes an `Iid` of it."""
 
     @abstractmethod
-    def make(self, draft_kind: str | None, server: Server) -> Made:
-        """Returns the stated acceptances and their origin.
-
-        draft_kind: kind of draft that selects the prior of acceptance rates; None: unknown.
-        """
+    def make(self) -> AcceptanceInput:
+        """Returns the stated acceptances, or the stated profile."""
 
 
 class CostKind(Kind, ABC):
     """A way to state the cost of blocks. `Ratios`, for example, reads --c and makes a `Ratio`."""
 
     @abstractmethod
-    def price(self, max_gamma: int) -> tuple[Cost, ...]:
-        """Returns the costs of blocks up to max_gamma, one for each load or ratio."""
+    def make(self) -> CostInput:
+        """Returns the stated costs, or the costs of one server at several loads."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +78,10 @@ class Alphas(AcceptanceKind, order=1, needs=("alpha",)):
 
     alpha: tuple[float, ...] = option(callback=shares, metavar="A")
 
-    def make(self, draft_kind: str | None, server: Server) -> Made:
+    def make(self) -> AcceptanceInput:
         from simulator.acceptance.acceptance import Iid
-        from specplan.reports.plan import Origin
 
-        return tuple(Iid(alpha) for alpha in self.alpha), Origin()
+        return tuple(Iid(alpha) for alpha in self.alpha)
 
 
 @dataclass(frozen=True)
@@ -103,7 +93,7 @@ class Ratios(CostKind, order=1, needs=("c",)):
 
     c: tuple[float, ...] = option(callback=numbers, metavar="C")
 
-    def price(self, max_gamma: int) -> tuple[Cost, ...]:
+    def make(self) -> CostInput:
         from simulator.cost.cost import Ratio
 
         return tuple(Ratio(c) for c in self.c)
@@ -123,19 +113,6 @@ def _known(of: type[AnyKind]) -> list[type[AnyKind]]:
 
     kinds = [kind for kind in of.__subclasses__() if hasattr(kind, "order")]
     return sorted(kinds, key=lambda kind: kind.order)
-
-
-def prices(
-    stated: CostKind, max_gamma: int = 0, profile: Profile | None = None
-) -> tuple[Cost, ...]:
-    """Returns the costs of a stated cost; without a c_hat of its own, with the profile's."""
-    if getattr(stated, "runs", None):
-        from simulator.cost.fitted.runs import require_consistent
-
-        require_consistent(stated.runs)  # type: ignore[attr-defined]
-    known = None if profile is None else profile.c_hat
-    found = stated.price(max_gamma)
-    return tuple(e.with_setting(c_hat=known) if e.setting.c_hat is None else e for e in found)
 
 
 def chosen(

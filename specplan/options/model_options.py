@@ -9,7 +9,7 @@ from engines.kind import EngineKind, engine_kinds, names_of
 from estimator.draft_names.kind import drafter_forms
 from estimator.rule_names import RULES, VERIFICATION
 from estimator.settings import EMBEDDED_PROMPT_TOKENS, MAX_GAMMA, MOST_GAMMA, PRECISION_PERCENT
-from specplan.options.command import COUNT, option, rare
+from specplan.options.declared import COUNT, option, rare
 from specplan.options.values import duration, integers, listing, near
 from studies.bild import CERTAINTY, DISTANCE
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simulator.cost.setting import DEFAULT_CONTEXT
-from specplan.options.command import option
+from specplan.options.declared import option
 from specplan.options.values import callback, parse_counted_share, parse_numbers
 from specplan.reports.output import warn
 
 if TYPE_CHECKING:
     from engines.observing.observation import Observation
-    from simulator.acceptance.acceptance import Acceptance
     from simulator.acceptance.accepted import Accepted
     from simulator.cost.fitted.runs import Run
 
@@ -87,38 +86,6 @@ def parse_run(text: str) -> Run:
     found = _accepted(stated, gamma, text) if accepted is None else accepted
     lengths = (found.length, error, found.rates, found.drafts, model, share, found.drafted)
     return Run(load, seconds, gamma, *lengths)
-
-
-def counts_of(runs: Sequence[Run]) -> list[Accepted]:
-    """Returns the counts of accepted tokens of all runs with speculation."""
-    from simulator.acceptance.accepted import Accepted
-
-    return [
-        Accepted(
-            run.gamma, run.length, run.rates, run.drafts, run.load.context, drafted=run.drafted
-        )
-        for run in runs
-        if run.gamma > 0 and run.counted
-    ]
-
-
-def completed(
-    runs: Sequence[Run], acceptance: Acceptance, counted: Accepted | None = None
-) -> tuple[Run, ...]:
-    """Returns runs; missing lengths are from `counted` if it has the run's γ, or `acceptance`."""
-
-    def filled(run: Run) -> Run:
-        if counted is not None and counted.gamma == run.gamma:
-            return replace(run, length=counted.length, drafted=counted.drafted)
-        most = acceptance.observed_gamma
-        if most is not None and run.gamma > most:
-            raise ValueError(
-                f"length must be given with --run gamma={run.gamma}: acceptance was observed up to "
-                f"gamma {most}"
-            )
-        return replace(run, length=float(acceptance.tokens_per_call(run.gamma)))
-
-    return tuple(run if run.counted else filled(run) for run in runs)
 
 
 def _with_file(stated: Mapping[str, str]) -> tuple[dict[str, str], Observation]:
@@ -222,7 +189,7 @@ def _integer(stated: Mapping[str, str], key: str, default: int | None = None) ->
 
 
 @dataclass(frozen=True)
-class Runs:
+class RunsStated:
     """Measurements of a server.
 
     runs: A run of your server: gamma (0: no speculation), tpot (ms a token), and length (mean

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from specplan.options.command import declared, option
+from specplan.options.declared import declared, option
 from specplan.reports.output import STDOUT, print_json, writable
 
 if TYPE_CHECKING:

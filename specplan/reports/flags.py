@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from engines.kind import EARLIEST, Drafted, Exports, exports_of, listed, methods_of, names_of
+from estimator.progress import notice
 from estimator.traces.traces import DraftSampling, Verification
 from simulator.choice.advice import percentage
 from simulator.choice.plan import Plan
@@ -12,8 +13,6 @@ from simulator.choice.schedule import Range, schedules
 from specplan.reports.advice import odds_text
 from specplan.reports.deployment import does_not_fit
 from specplan.reports.kept import kept_comment
-from specplan.reports.output import warn
-from specplan.reports.plan import Origin
 
 Words = TypeVar("Words")
 NO_DRAFT = "# gamma is 0: run the target without a draft"
@@ -23,7 +22,22 @@ _CONTEXTS = """\
 # schedule by batch and context (5 items an entry, proposed in July 2026, pull request 48944)."""
 
 
-def flags_of_plans(rows: Sequence[Plan], origin: Origin, *, server: str, p_min: float = 0.0) -> str:
+class DraftLabels(NamedTuple):
+    """Names of the draft for flags; None: not known.
+
+    name: the drafter as --draft names it, unless it is a model or head.
+    kind: the draft's kind as `engines.kind.Drafted` names it.
+    model: the name of the draft model or head.
+    """
+
+    name: str | None = None
+    kind: str | None = None
+    model: str | None = None
+
+
+def flags_of_plans(
+    rows: Sequence[Plan], drafter: DraftLabels, *, server: str, p_min: float = 0.0
+) -> str:
     """Returns the flags that make a server draft as planned, separately for each context length.
 
     rows: plans for one acceptance, one for each load (batch and context).
@@ -34,28 +48,29 @@ def flags_of_plans(rows: Sequence[Plan], origin: Origin, *, server: str, p_min: 
         load = row.setting.load
         by_context.setdefault(None if load is None else load.context, []).append(row)
     if len(by_context) == 1:
-        return _of_context(rows, origin, server, p_min)
+        return _of_context(rows, drafter, server, p_min)
     parts = [_CONTEXTS]
     for context, some in by_context.items():
-        parts += [f"# at context {context}:", _of_context(some, origin, server, p_min)]
+        parts += [f"# at context {context}:", _of_context(some, drafter, server, p_min)]
     return "\n".join(parts)
 
 
-def _of_context(rows: Sequence[Plan], origin: Origin, server: str, p_min: float) -> str:
+def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: float) -> str:
     """Returns the flags for one context length: one γ, or one γ for each range of batch sizes."""
     load = rows[0].setting.load
-    kind = origin.draft_kind or ("model" if load is None else load.draft_kind)
-    draft = Drafted(origin.draft or "DRAFT", kind)
-    ranges = _ranges(rows, origin.only) if len(rows) > 1 else ()
+    kind = drafter.kind or ("model" if load is None else load.draft_kind)
+    draft = Drafted(drafter.model or "DRAFT", kind)
+    ranges = _ranges(rows, rows[0].only) if len(rows) > 1 else ()
     row = rows[0]
     # Only an engine that ends drafts can keep a run whose drafts ended.
-    kept = row.kept if p_min == 0 and exports_of(server).stopping and not origin.only else None
-    gamma = row.advice.test_gamma or row.advice.gamma if origin.only is None else row.gamma
+    kept = row.kept if p_min == 0 and exports_of(server).stopping and not rows[0].only else None
+    gamma = row.advice.test_gamma or row.advice.gamma if rows[0].only is None else row.gamma
     gamma = gamma if kept is None else kept.run.gamma
     gamma = max((each.gamma for each in ranges), default=gamma)
-    named = origin.drafter or origin.draft_kind or origin.draft
+    named = drafter.name or drafter.kind or drafter.model
+    source = row.acceptance.source
     if load is None and not named and gamma > 0:
-        warn("--export is for a draft model: --draft-kind names another, such as eagle3 or mtp")
+        notice("--export is for a draft model: --draft-kind names another, such as eagle3 or mtp")
     if len({each.gamma for each in ranges}) > 1:
         return marked(export_schedule(server, ranges, draft=draft), rows)
     if load is not None and not load.fits:
@@ -64,15 +79,15 @@ def _of_context(rows: Sequence[Plan], origin: Origin, server: str, p_min: float)
         server,
         gamma=gamma,
         draft=draft,
-        drafter=origin.drafter,
-        sampling=origin.draft_sampling,
-        verification=origin.verification,
+        drafter=drafter.name,
+        sampling=source.draft_sampling,
+        verification=source.verification,
         p_min=p_min if kept is None else None,
     )
     if kept is not None:
         return f"{kept_comment(kept)}\n{flags}"
     if row.extrapolated_at(gamma):
-        warn(f"gamma {gamma} is beyond what was observed: its speed-up is extrapolated")
+        notice(f"gamma {gamma} is beyond what was observed: its speed-up is extrapolated")
     early = p_min == 0 and any(run.drafted is not None for run in row.cost.own_runs)
     yours = f"{KEPT}\n" * (early and bool(exports_of(server).stopping))
     return flags if gamma == 0 else yours + marked(flags, rows)
@@ -85,16 +100,20 @@ def _ranges(rows: Sequence[Plan], only: int | None) -> tuple[Range, ...]:
     (ranges,) = found.values()
     unfit = [row.setting.batch for row in rows if not row.setting.fits]
     if unfit:
-        warn(f"batches of {min(unfit)} and more do not fit: the schedule ends before")
+        notice(f"batches of {min(unfit)} and more do not fit: the schedule ends before")
     if any(rows[0].extrapolated_at(each.gamma) for each in ranges):
-        warn("some of these gammas are beyond what was observed: their speed-ups are extrapolated")
+        notice(
+            "some of these gammas are beyond what was observed: their speed-ups are extrapolated"
+        )
     loads = {row.setting.batch: row.setting.load for row in rows if row.setting.load}
     notes = [note for each in loads.values() if not each.modelled for note in each.notes]
     for note in dict.fromkeys(notes):
-        warn(note)
+        notice(note)
     beyond = [batch for batch, each in loads.items() if each.estimated == "beyond"]
     if beyond:
-        warn(f"{len(beyond)} batch sizes from {min(beyond)} to {max(beyond)} lie beyond your runs")
+        notice(
+            f"{len(beyond)} batch sizes from {min(beyond)} to {max(beyond)} lie beyond your runs"
+        )
     return ranges
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simulator.choice.curve import token_seconds
 from simulator.choice.plan import Plan
@@ -24,52 +23,12 @@ from specplan.reports.table import (
     table,
 )  # fmt: skip
 
-if TYPE_CHECKING:
-    from estimator.traces.traces import DraftSampling, Verification
-    from simulator.acceptance.acceptance import Acceptance
-    from simulator.choice.curve import Doubt
-
 # Number of rows shown after the best gamma, and least number of rows; --json has all rows.
 _ROWS_PAST, _ROWS_LEAST = 3, 8
 BEYOND = "+ beyond the observed gamma: extrapolated"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Sources of a plan's numbers, which its text and JSON show.
-
-    counted: whether alpha was inferred from counts, assuming i.i.d. acceptances.
-    c_hat_is_c: whether c (a ratio of times) is used for c_hat (of operations), which is not stated.
-    draft_sampling: "sampled", or "argmax" if drafts take the likeliest tokens; None: not known.
-    verification: whether drafts are verified by token or by block; None if not known.
-    quiet: whether the machine was quiet while the profile was measured; None if not known.
-    notes: sentences that the plan's text shows.
-    only: the only γ above 0 that a schedule may use, if the user states one; None: any γ.
-    drafter: the drafter as --draft names it; None: a model or head that is not known.
-    draft_kind: the draft's kind as `engines.kind.Drafted` names it; None: not stated.
-    draft: the draft's name, as the user states it; None: not stated.
-    doubt: function from γ to the covariance of log speed-ups; None if not known.
-    other_way: acceptance of sampled drafts if draft_sampling is "argmax", and the reverse; None:
-      the profile has no such drafts, or the user chose a way.
-    other: the plan with the acceptance `other_way`; None without that acceptance.
-    """
-
-    counted: bool = False
-    c_hat_is_c: bool = True
-    draft_sampling: DraftSampling | None = None
-    verification: Verification | None = None
-    quiet: bool | None = None
-    notes: tuple[str, ...] = ()
-    only: int | None = None
-    drafter: str | None = None
-    draft_kind: str | None = None
-    draft: str | None = None
-    doubt: Doubt | None = None
-    other_way: Acceptance | None = None
-    other: Plan | None = None
-
-
-def plan_text(plan: Plan, origin: Origin) -> str:
+def plan_text(plan: Plan) -> str:
     """Returns assumptions, curve and advice as text, with the numbers of `plan_json`."""
     curve, setting, load = plan.curve, plan.setting, plan.setting.load
     baseline = plan.baseline_tokens_per_second
@@ -91,9 +50,9 @@ def plan_text(plan: Plan, origin: Origin) -> str:
     if not curve.in_doubt:
         columns.append(("operations", "{operations_factor:.2f}"))
     lines = [
-        _assumptions(plan, origin),
+        _assumptions(plan),
         *([] if load is None else load_notes(plan, load)),
-        *origin.notes,
+        *notes_of(plan),
         "",
         table(
             points,
@@ -107,29 +66,33 @@ def plan_text(plan: Plan, origin: Origin) -> str:
         "",
         *(advice_lines(plan) if load is None or load.fits else [does_not_fit(setting)]),
     ]
-    if origin.other is not None and origin.draft_sampling is not None:
-        from specplan.reports.profile import drawn_by, other_line, other_way
+    other = plan.other
+    if other is not None and (way := other.acceptance.source.draft_sampling) is not None:
+        from specplan.reports.profile import drawn_by, other_line
 
-        way = other_way(origin.draft_sampling)
-        if origin.other.advised_gamma == plan.advised_gamma:
-            lines.append(other_line(origin.other, way))
+        if other.advised_gamma == plan.advised_gamma:
+            lines.append(other_line(other, way))
         else:
-            own = replace(origin, draft_sampling=way, notes=(), other=None)
-            lines += ["", f"{drawn_by(way)}:", plan_text(origin.other, own)]
+            lines += ["", f"{drawn_by(way)}:", plan_text(other)]
     return folded("\n".join(lines))
 
 
-def _assumptions(plan: Plan, origin: Origin) -> str:
-    cost, kind = plan.cost, plan.acceptance.kind
+def _assumptions(plan: Plan) -> str:
+    cost, kind, origin = plan.cost, plan.acceptance.kind, plan.acceptance.source
     drafts = f", {origin.draft_sampling} drafts" if origin.draft_sampling else ""
     source = {"replay": f" (replayed{drafts})"}.get(kind, "")
     if origin.counted:
         taken = {"iid": ", taken as"}.get(kind, " if")
         source = f" (from counts{taken} i.i.d.)"
     verification = "free" if cost.verification_free else "at its own cost"
-    operations = "" if origin.c_hat_is_c else f", c_hat {plan.c_hat:.4g}"
+    operations = "" if plan.c_hat_is_c else f", c_hat {plan.c_hat:.4g}"
     alpha = f"alpha {plan.alpha:.4g}{source}"
     return f"{alpha}, c {cost.c:.4g}, verification {verification}{operations}"
+
+
+def notes_of(plan: Plan) -> tuple[str, ...]:
+    """Returns the notes of the acceptance and of the plan."""
+    return (*plan.acceptance.source.notes, *plan.notes)
 
 
 def _note(plan: Plan, point: dict[str, Any]) -> str:
@@ -173,14 +136,14 @@ def require_possible(plan: Plan, data: Mapping[str, Any]) -> dict[str, Any]:
     return possible(data, bounded=bounded, ends=predicted)
 
 
-def warn_of_plans(rows: Sequence[Plan], origin: Origin, *, max_gamma: int) -> None:
+def warn_of_plans(rows: Sequence[Plan], *, max_gamma: int) -> None:
     """Prints warnings if --max-gamma limits the result, or if times are unreliable."""
     bound = sum(row.cap_binds for row in rows)
     if bound > 0:
         where = "" if len(rows) == 1 else f" in {bound} of {len(rows)} rows"
         warn(f"the best gamma is limited by --max-gamma {max_gamma}{where}: a longer draft gains")
     warn_of_sizes(rows)
-    if origin.quiet is False:
+    if rows[0].acceptance.source.quiet is False:
         warn("the profile was measured while the machine was not quiet; measure it again")
 
 

@@ -22,7 +22,7 @@ from specplan.reports.deployment import (
     schedules_text,
 )  # fmt: skip
 from specplan.reports.kept import kept_json
-from specplan.reports.plan import BEYOND, Origin, points_of, require_possible
+from specplan.reports.plan import BEYOND, notes_of, points_of, require_possible
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, folded, table
 
 _ESTIMATED = {"between": "interpolated", "beyond": "beyond your runs"}
@@ -32,31 +32,36 @@ _OF_LOAD = (
 )  # fmt: skip
 
 
-def plans_json(rows: Sequence[Plan], origin: Origin) -> dict[str, Any]:
-    """Returns the JSON object of `specplan plan`: one plan with its curve, or a list of plans."""
+def plans_json(rows: Sequence[Plan], every: Sequence[Plan] = ()) -> dict[str, Any]:
+    """Returns the JSON object of `specplan plan`: one plan with its curve, or a list of plans.
+
+    every: the rows that the schedule follows from, if they are more than the shown ones.
+    """
     if len(rows) == 1:
-        return plan_json(rows[0], origin)
-    data: dict[str, Any] = {"rows": [plan_fields(row, origin) for row in rows]}
+        return plan_json(rows[0])
+    data: dict[str, Any] = {"rows": [plan_fields(row) for row in rows]}
     if of_loads(rows):
-        data["schedule"] = schedules_json(rows, origin.only)
+        data["schedule"] = schedules_json(every or rows, rows[0].only)
     return data
 
 
-def plan_json(plan: Plan, origin: Origin) -> dict[str, Any]:
+def plan_json(plan: Plan) -> dict[str, Any]:
     """Returns the JSON object of one plan; raises ArithmeticError on impossible predictions."""
-    data = {**plan_fields(plan, origin), "curve": points_of(plan)}
-    if origin.other is not None and origin.draft_sampling is not None:
+    data = {**plan_fields(plan), "curve": points_of(plan)}
+    sampling = plan.acceptance.source.draft_sampling
+    if plan.other is not None and sampling is not None:
         from specplan.reports.profile import samplings_json
 
-        data["by_draft_sampling"] = samplings_json(plan, origin.other, origin.draft_sampling)
+        data["by_draft_sampling"] = samplings_json(plan, plan.other, sampling)
     return require_possible(plan, data)
 
 
-def plan_fields(plan: Plan, origin: Origin) -> dict[str, Any]:
+def plan_fields(plan: Plan) -> dict[str, Any]:
     """Returns the JSON object of one plan without its curve."""
     acceptance, cost, advice = plan.acceptance, plan.cost, plan.advice
     alpha, setting, sizes = acceptance.alpha, plan.setting, expected_c(cost)
     gamma, tokens, factor, operations, *_ = plan.at
+    source = acceptance.source
     error, error_gamma = iid_error(acceptance, max_gamma=len(plan.curve.gamma)) or (None, None)
     c_by_sizes = sizes and {
         "share": setting.draft_share, "low": sizes[0], "high": sizes[1],
@@ -68,7 +73,7 @@ def plan_fields(plan: Plan, origin: Origin) -> dict[str, Any]:
     low, high = published_speeds(setting, plan.tokens_per_second) or (None, None)
     return {
         "alpha": alpha,
-        "alpha_iid": alpha if origin.counted else None,
+        "alpha_iid": alpha if source.counted else None,
         "c": cost.c,
         "c_by_sizes": c_by_sizes,
         "c_hat": plan.c_hat,
@@ -103,11 +108,11 @@ def plan_fields(plan: Plan, origin: Origin) -> dict[str, Any]:
             "iid_error": error,
             "iid_error_gamma": error_gamma,
         },
-        "c_hat_is_c": origin.c_hat_is_c,
-        "draft_sampling": origin.draft_sampling,
-        "verification": origin.verification,
-        "quiet": origin.quiet,
-        "notes": origin.notes,
+        "c_hat_is_c": plan.c_hat_is_c,
+        "draft_sampling": source.draft_sampling,
+        "verification": source.verification,
+        "quiet": source.quiet,
+        "notes": notes_of(plan),
         "advised_gamma": plan.advised_gamma,
         "kept": kept_json(plan.kept),
         "test_gamma": advice.test_gamma,
@@ -141,9 +146,9 @@ def _doubt_fields(plan: Plan) -> dict[str, Any]:
     return fields
 
 
-def plans_text(rows: Sequence[Plan], origin: Origin) -> str:
-    """Returns several plans as a table with their schedule."""
-    notes = [*rows_notes(rows), *origin.notes]
+def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = ()) -> str:
+    """Returns several plans as a table with their schedule; every: see `plans_json`."""
+    notes = [*rows_notes(rows), *notes_of(rows[0])]
     cells = [_cells(row) for row in rows]
     lines = [table(cells, _columns(rows), note=lambda each: each["note"])]
     if any(each["extrapolated"] for each in cells):
@@ -160,7 +165,7 @@ def plans_text(rows: Sequence[Plan], origin: Origin) -> str:
         lines.append("Advised K ?: undecided until the K of the row was measured.")
         lines += [NOT_CALIBRATED] if len(gpus_of(rows)) > 1 else []
     if of_loads(rows):
-        lines += ["", *map(folded, schedules_text(rows, origin.only))]
+        lines += ["", *map(folded, schedules_text(every or rows, rows[0].only))]
     return "\n".join([*map(folded, notes), *([""] if notes else []), *lines])
 
 

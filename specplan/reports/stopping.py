@@ -10,7 +10,7 @@ from estimator.profiles.p_min import StopGain, Thresholds
 from simulator.acceptance.stopping.ranking import BUDGETS, RankedTexts
 from simulator.choice.plan import Plan
 from simulator.numerics.intervals import percent
-from specplan.reports.plan import Origin
+from specplan.reports.plan import notes_of
 from specplan.reports.plans import plan_json
 from specplan.reports.table import GAMMA, Column, folded, table
 
@@ -48,11 +48,11 @@ class StoppedPlans:
         best = f"p_min {gain.p_min:g} and K = {gain.gamma}"
         return f"# p_min 0: with {best} no gain is proven:\n# {_gained(gain)}\n"
 
-    def json(self, origin: Origin) -> dict[str, Any]:
+    def json(self) -> dict[str, Any]:
         """Returns the best plan as JSON; its curve has a point for each length and threshold."""
         found = self._thresholds
         return {
-            **plan_json(self._best, origin),
+            **plan_json(self._best),
             # It counts a draft step per verified token, but a dropped token costs a step, too.
             "break_even_c": None,
             "advised_gamma": self.exported[0].advised_gamma,
@@ -66,18 +66,19 @@ class StoppedPlans:
             "curve": [
                 {"p_min": p_min, **point}
                 for p_min, row in zip(found.p_mins, self._rows, strict=True)
-                for point in plan_json(row, origin)["curve"]
+                for point in plan_json(row)["curve"]
             ],
         }
 
-    def text(self, origin: Origin) -> str:
+    def text(self) -> str:
         found, rule = self._thresholds, self._thresholds.rule
+        sampling = self._best.acceptance.source.draft_sampling
         matches = rule.confidence == "matched tokens"
         name = "least match" if matches else "p_min"
         rows = []
         for p_min, row, acceptance in zip(found.p_mins, self._rows, found.acceptances, strict=True):
             gamma = max(row.optimal_gamma, 1)
-            point = plan_json(row, origin)["curve"][gamma - 1]
+            point = plan_json(row)["curve"][gamma - 1]
             drafted = float(acceptance.drafted_per_token(gamma)) * point["expected_tokens"]
             rows.append({**point, "p_min": p_min, "drafted": drafted, "of": row})
         columns: list[Column[dict[str, Any]]] = [
@@ -90,7 +91,7 @@ class StoppedPlans:
         what = "product of its probabilities" if rule.product else "probability"
         fails = "is verified" if rule.keeps else "is dropped after its draft step"
         opening = (
-            f"{rule.name}, {rule.builds}, {origin.draft_sampling} drafts: a draft ends where its "
+            f"{rule.name}, {rule.builds}, {sampling} drafts: a draft ends where its "
             f"{what} ({rule.confidence}) falls below p_min; the token that fails {fails}."
         )
         if matches:
@@ -100,7 +101,7 @@ class StoppedPlans:
             )
         lines = [
             opening,
-            *origin.notes,
+            *notes_of(self._best),
             "",
             table(rows, columns, best=lambda each: each["of"] is self._best),
             "",

@@ -6,7 +6,6 @@ from typing import Any
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.plan import plan
 from simulator.cost.cost import Cost
-from specplan.reports.plan import Origin
 from specplan.reports.plans import plan_json
 
 
@@ -15,6 +14,5 @@ def planned(
 ) -> SimpleNamespace:
     """Returns the plan's curve and its printed numbers as attributes."""
     result = plan(acceptance, cost.with_setting(batch=batch, multiple=multiple), **options)
-    origin = Origin(counted=False, c_hat_is_c=False)
-    numbers = plan_json(result, origin) | {"curve": result.curve, "plan": result}
+    numbers = plan_json(result) | {"curve": result.curve, "plan": result}
     return SimpleNamespace(**numbers | numbers["acceptance"])

@@ -10,9 +10,9 @@ from known_shapes import LLAMA_1B, LLAMA_8B, model_draft
 from planned import planned
 from served_machines import DRAFT
 
-from simulator.acceptance.acceptance import ByPosition, Iid
+from simulator.acceptance.acceptance import Iid, PositionRates
 from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.replay import Recorded, Replay, hierarchical_cost
+from simulator.acceptance.replay import Replay, Replayed, hierarchical_cost
 from simulator.acceptance.tokens import (
     alpha_from_accepted_fraction,
     alpha_from_block_efficiency,
@@ -54,12 +54,12 @@ LOAD = LoadPoint(1000)
 
 ACCEPTANCE: Refusals = [
     (lambda: Iid(1.2), r"alpha must lie in \[0, 1\], got 1.2"),
-    (lambda: ByPosition(()), "acceptance_by_position must have at least one rate"),
-    (lambda: ByPosition((0.5, 1.2)), r"acceptance_by_position must lie in \[0, 1\], got 1.2"),
-    (lambda: Recorded(0.5, {}), "blocks must have every gamma from 1 on, got"),
-    (lambda: Recorded(0.5, {2: (0.1, 0.2, 0.3)}), "blocks must have every gamma from 1 on"),
-    (lambda: Recorded(0.5, {1: (0.1,)}), r"blocks\[1\] must have 2 numbers whose sum"),
-    (lambda: Recorded(0.5, {1: (0.9, 0.2)}), r"blocks\[1\] must have 2 numbers whose sum"),
+    (lambda: PositionRates(()), "acceptance_by_position must have at least one rate"),
+    (lambda: PositionRates((0.5, 1.2)), r"acceptance_by_position must lie in \[0, 1\], got 1.2"),
+    (lambda: Replayed(0.5, {}), "blocks must have every gamma from 1 on, got"),
+    (lambda: Replayed(0.5, {2: (0.1, 0.2, 0.3)}), "blocks must have every gamma from 1 on"),
+    (lambda: Replayed(0.5, {1: (0.1,)}), r"blocks\[1\] must have 2 numbers whose sum"),
+    (lambda: Replayed(0.5, {1: (0.9, 0.2)}), r"blocks\[1\] must have 2 numbers whose sum"),
     (lambda: beta_of_laws([0.5, 0.5], [0.5, 0.4]), "q must sum to 1 .*, got 0.9: 0.1 too little"),
     (lambda: beta_of_laws([1, -0.1, 0.1], [0.5, 0.5, 0]), r"p must lie in \[0, 1\], got -0.1"),
     (lambda: beta_of_laws([0.5, 0.5], [0.5, 0.3, 0.2]), "p and q must have shapes that broadcast"),

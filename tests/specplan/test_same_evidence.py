@@ -217,8 +217,11 @@ def test_a_run_of_another_model_is_refused(sources: dict[str, Path], tmp_path: P
 
 
 def test_a_further_run_is_expected_to_be_as_noisy_as_the_servers_own_runs() -> None:
-    runs = [sp.Run(gamma=0, tpot=9.5, error=8), sp.Run(gamma=3, tpot=8.9, length=2.1, error=8)]
-    plan = sp.plan(sp.ByPosition([0.8, 0.6, 0.4]), sp.Runs(runs)).plan
+    runs = [
+        sp.Run.of(gamma=0, tpot=9.5, error=8),
+        sp.Run.of(gamma=3, tpot=8.9, length=2.1, error=8),
+    ]
+    plan = sp.plan(sp.ByPosition([0.8, 0.6, 0.4]), sp.Runs(runs)).row
     assert plan.cost.posterior is not None
     law = plan.curve.gains.only(np.isin(plan.curve.gamma, plan.candidates))
     noisy, usual = (

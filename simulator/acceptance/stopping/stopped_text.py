@@ -20,7 +20,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.acceptance.replay import Recorded, Replay
+from simulator.acceptance.replay import Replay, Replayed
 from simulator.cost.cost import Cost
 from simulator.numerics.arguments import Floats, integer, probability
 
@@ -123,7 +123,7 @@ MATCH = StoppingRule(
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped(Recorded):
+class Stopped(Replayed):
     """Acceptance of recorded texts with drafts of at most γ tokens that a stopping rule may end.
 
     `blocks` counts blocks by their number of verified tokens.
@@ -134,7 +134,7 @@ class Stopped(Recorded):
     drafted_error: standard error of drafted over emitted tokens at the largest γ; 0 if exact.
     """
 
-    paid: Recorded = field(kw_only=True)
+    paid: Replayed = field(kw_only=True)
     rule: StoppingRule = field(kw_only=True)
     p_min: float = field(kw_only=True)
     drafted_error: float = field(kw_only=True)

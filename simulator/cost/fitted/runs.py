@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from statistics import fmean, stdev
 
+from simulator.cost.setting import DEFAULT_CONTEXT
 from simulator.numerics.arguments import integer
 
 # No server's time per token lies outside this range: most likely the unit is wrong.
@@ -74,6 +75,36 @@ class Run:
                 f"length must lie in [1, {longest}], gamma + 1, at gamma {self.gamma}, "
                 f"got {self.length:g}"
             )
+
+    @classmethod
+    def of(
+        cls,
+        gamma: int,
+        *,
+        tpot: float,
+        length: float | None = None,
+        rates: Sequence[float] = (),
+        batch: int = 1,
+        context: int = DEFAULT_CONTEXT,
+        error: float = 100 * USUAL_ERROR,
+    ) -> "Run":
+        """Returns the run with a time in milliseconds; without length or rates it is not counted.
+
+        gamma: drafted tokens per block; 0: without speculation.
+        tpot: milliseconds between two tokens of one sequence.
+        length: tokens per block, including the token that the target adds.
+        rates: acceptance by position as shares of all drafts, in place of length.
+        error: relative standard deviation of tpot in per cent.
+        """
+        load, seconds = LoadPoint(context, batch), tpot / 1e3
+        if gamma == 0:
+            if length is not None or rates:
+                raise ValueError("length and rates must not be given at gamma 0")
+            return cls(load, seconds, error=error / 100)
+        if rates:
+            length = 1 + sum(rates)
+        counted = math.nan if length is None else length
+        return cls(load, seconds, gamma, counted, error / 100, tuple(rates))
 
     @property
     def mean_drafted(self) -> float:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.command import option, rare
-from specplan.options.deployment import Loads
+from specplan.api.deployed import Loads
+from specplan.options.declared import option, rare
 from specplan.options.kinds import CostKind
-from specplan.options.runs import Runs
+from specplan.options.runs import RunsStated
 from specplan.options.values import callback, duration
 
 if TYPE_CHECKING:
-    from simulator.cost.cost import Cost
+    from specplan.api.completed_costs import CostInput
 
 
 @callback
@@ -56,7 +55,7 @@ class DraftTimes:
 
 
 @dataclass(frozen=True)
-class Times(DraftTimes, CostKind, order=2, needs=("target_ms", "draft_ms")):
+class TimesStated(DraftTimes, CostKind, order=2, needs=("target_ms", "draft_ms")):
     """Times of target, draft and overhead.
 
     target_ms: Time of a target step, milliseconds.
@@ -70,31 +69,18 @@ class Times(DraftTimes, CostKind, order=2, needs=("target_ms", "draft_ms")):
     )
     force: bool = rare(default=False)
 
-    def price(self, max_gamma: int) -> tuple[Cost, ...]:
-        from simulator.cost.curves import CostModel
+    def make(self) -> CostInput:
+        from simulator.cost.times import Times
 
-        target_ms, points = self.target_ms, self.verify_ms or {}
-        if target_ms == 0:
-            raise click.UsageError("--target-ms must be above 0, got 0")
-        for n, ms in points.items():
-            if ms < target_ms and not self.force:
-                raise click.UsageError(
-                    f"--verify-ms must not be below --target-ms {target_ms:g}, the time of one "
-                    f"token, got {n}={ms:g}: are both times of one machine? --force takes them all "
-                    "the same"
-                )
-        for (fewer, less), (n, ms) in pairwise(sorted(points.items())):
-            if ms < less and not self.force:
-                raise click.UsageError(
-                    "--verify-ms must not fall with the number of tokens, got "
-                    f"{fewer}={less:g} and {n}={ms:g}: --force takes them all the same"
-                )
-        cost = CostModel(
-            target_seconds={n: ms / 1000 for n, ms in {1: target_ms, **points}.items()},
-            draft_seconds=self.draft_ms / 1000,
-            overhead_seconds=self.overhead_ms / 1000,
+        return (
+            Times(
+                self.target_ms,
+                self.draft_ms,
+                verify_ms=self.verify_ms,
+                overhead_ms=self.overhead_ms,
+                force=self.force,
+            ),
         )
-        return (cost,)
 
 
 @dataclass(frozen=True)
@@ -121,7 +107,7 @@ class BenchFiles(
         "--draft-costs", type=click.Path(path_type=Path), multiple=True, metavar="FILE"
     )
 
-    def price(self, max_gamma: int) -> tuple[Cost, ...]:
+    def make(self) -> CostInput:
         from estimator.costs.benches import read_benches
         from simulator.cost.curves import CostModel
 
@@ -135,12 +121,10 @@ class BenchFiles(
 
 
 @dataclass(frozen=True)
-class OfRuns(Loads, Runs, CostKind, order=7, needs=("runs",)):
+class RunsCost(Loads, RunsStated, CostKind, order=7, needs=("runs",)):
     """Costs from runs (--run), at the batch sizes to plan for; see each option's help."""
 
-    def price(self, max_gamma: int) -> tuple[Cost, ...]:
-        from simulator.cost.fitted.by_batch import costs_by_batch
+    def make(self) -> CostInput:
+        from specplan.api.runs import Runs
 
-        if self.context is not None:
-            raise click.UsageError("--context needs --target-config: runs have their own context")
-        return costs_by_batch(self.runs or (), self.batch)
+        return Runs(self.runs or (), batch=self.batch, context=self.context)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from engines.observing.alphas import RequestCounts
 from engines.observing.by_request import RequestLengths, request_lengths
-from simulator.acceptance.acceptance import ByPosition, Iid
+from simulator.acceptance.acceptance import Iid, PositionRates
 from simulator.choice.plan import Plan, plan
 from simulator.choice.walltime import improvement_factor
 from simulator.cost.cost import Ratio
@@ -63,7 +63,7 @@ def test_long_requests_have_the_length_that_is_best_for_their_own_alpha() -> Non
 
 def test_rates_that_fall_keep_their_shape_for_each_request() -> None:
     """Two positions that are accepted nearly always, then none: no request drafts a third."""
-    cliff = plan(ByPosition((0.9, 0.9, 0.01, 0.01)), Ratio(C), max_gamma=4)
+    cliff = plan(PositionRates((0.9, 0.9, 0.01, 0.01)), Ratio(C), max_gamma=4)
     requests = [RequestCounts(1000, 4000, hits, 2000.0) for hits in (1200, 1280)]
     found = request_lengths(requests, cliff, gamma=4)
     assert found is not None

@@ -27,7 +27,7 @@ from estimator.traces.traces import (
     replayed_blocks,
 )
 from reference.records import Generation
-from simulator.acceptance.replay import Recorded
+from simulator.acceptance.replay import Replayed
 from simulator.choice.curve import speed_up
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from simulator.cost.curves import CostModel
@@ -106,7 +106,7 @@ def shrinking(text: Generation) -> Generation:
 def test_planning_from_a_profile_is_replaying_its_traces(way: DraftSampling) -> None:
     pairs = measure_traces(traced())
     traces = [pair.under(way) for pair in pairs]
-    acceptance = Recorded(alpha(traces), replayed_blocks(traces, MAX_GAMMA))
+    acceptance = Replayed(alpha(traces), replayed_blocks(traces, MAX_GAMMA))
     cost = CostModel({1: 1.0, 2: 1.2, 4: 1.5}, 0.1, 0.05, 0.02)
     for gamma in range(1, MAX_GAMMA + 1):
         assert speed_up(acceptance, cost, gamma) == pytest.approx(

@@ -13,7 +13,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.policies import Fixed
 from reference.records import Stopping
-from simulator.acceptance.acceptance import ByPosition
+from simulator.acceptance.acceptance import PositionRates
 from simulator.cost.curves import CostModel
 
 GREEDY, GAMMA = Sampling(0.0), 3
@@ -34,7 +34,7 @@ def test_the_tokens_that_blocks_are_priced_to_read_again_are_those_counted(famil
     rates = [then / first for first, then in pairwise(reached) if first]
     # A pass takes one for each token.
     cost = CostModel(target_seconds={1: 1, 2: 2}, draft_seconds=0.01, overhead_seconds=0)
-    again = cost.reading_again(ByPosition(tuple(rates)).rejected)
+    again = cost.reading_again(PositionRates(tuple(rates)).rejected)
     more = again.checking_seconds(GAMMA) - cost.checking_seconds(GAMMA)
     assert len(accepted) * more == pytest.approx(counted, rel=1e-9)
     assert counted > 5

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from planned import planned
 
-from simulator.acceptance.acceptance import Acceptance, ByPosition, Iid, iid_error
-from simulator.acceptance.replay import Recorded, Replay
+from simulator.acceptance.acceptance import Acceptance, Iid, PositionRates, iid_error
+from simulator.acceptance.replay import Replay, Replayed
 from simulator.choice.curve import best_gamma, speed_up
 from simulator.choice.plan import plan
 from simulator.cost.cost import Cost, Ratio
@@ -18,16 +18,16 @@ COST = CostModel({1: 0.02, 2: 0.03, 5: 0.034, 9: 0.05}, 0.002, 0.001, 0.0004)
 PRINTED = (0.705, 0.494, 0.293)
 
 
-def printed() -> ByPosition:
-    return ByPosition((0.705, 0.494 / 0.705, 0.293 / 0.494))
+def printed() -> PositionRates:
+    return PositionRates((0.705, 0.494 / 0.705, 0.293 / 0.494))
 
 
-def recorded(rates: np.ndarray, *, max_gamma: int = 8, **options: Any) -> Recorded:
+def recorded(rates: np.ndarray, *, max_gamma: int = 8, **options: Any) -> Replayed:
     blocks = {
         gamma: tuple((Replay(rates, **options).blocks(gamma) / len(rates)).tolist())
         for gamma in range(1, max_gamma + 1)
     }
-    return Recorded(float(rates.mean()), blocks)
+    return Replayed(float(rates.mean()), blocks)
 
 
 ALL: list[Acceptance] = [
@@ -75,7 +75,7 @@ def test_lengths_that_a_law_or_a_replay_gives_have_no_doubt(acceptance: Acceptan
 
 def test_equal_rates_at_all_positions_are_iid() -> None:
     gammas = np.arange(0, 9)
-    by_position = ByPosition((0.7, 0.7, 0.7))
+    by_position = PositionRates((0.7, 0.7, 0.7))
     assert by_position.alpha == pytest.approx(0.7, rel=1e-14)
     assert by_position.tokens_per_call(gammas) == pytest.approx(
         Iid(0.7).tokens_per_call(gammas), rel=1e-14
@@ -92,7 +92,7 @@ def test_rates_by_position_longhand() -> None:
     last = 0.293 / 0.494
     assert acceptance.tokens_per_call(5) == pytest.approx(2.492 + 0.293 * last + 0.293 * last**2)
     # A position that is never accepted ends all beyond it.
-    assert ByPosition((0.4, 0.0, 0.0)).tokens_per_call([1, 2, 9]) == pytest.approx([1.4] * 3)
+    assert PositionRates((0.4, 0.0, 0.0)).tokens_per_call([1, 2, 9]) == pytest.approx([1.4] * 3)
 
 
 def test_alpha_of_rates_by_position_is_the_likeliest_of_their_counts() -> None:
@@ -106,13 +106,13 @@ def test_alpha_of_rates_by_position_is_the_likeliest_of_their_counts() -> None:
     found = printed().alpha
     assert found == pytest.approx(accepted / (accepted + rejected))
     assert found == pytest.approx(alpha[likelihood.argmax()], abs=1e-4)
-    assert ByPosition((0.0, 0.0)).alpha == 0
-    assert ByPosition((1.0, 1.0)).alpha == 1
+    assert PositionRates((0.0, 0.0)).alpha == 0
+    assert PositionRates((1.0, 1.0)).alpha == 1
 
 
 def test_drawn_blocks_yield_what_rates_by_position_say() -> None:
     """Within five standard errors: a false alarm once in 1.7 million runs for each gamma."""
-    acceptance, blocks = ByPosition((0.9, 0.6, 0.5)), 200_000
+    acceptance, blocks = PositionRates((0.9, 0.6, 0.5)), 200_000
     draws = np.random.default_rng(5).random((blocks, 3)) < acceptance.conditional
     for gamma in (1, 2, 3):
         tokens = 1 + draws[:, :gamma].cumprod(axis=1).sum(axis=1)
@@ -185,7 +185,7 @@ def test_certain_recordings_go_on_as_they_were(rate: float, tokens: float) -> No
 
 def test_what_contradicts_iid_is_said_with_the_gamma_where_it_does_most() -> None:
     assert iid_error(Iid(0.7), max_gamma=8) is None
-    steep = ByPosition((0.9, 0.6, 0.5))
+    steep = PositionRates((0.9, 0.6, 0.5))
     alpha = (0.9 + 0.54 + 0.27) / (0.9 + 0.54 + 0.27 + 1 - 0.27)
     assert iid_error(steep, max_gamma=8) == (pytest.approx((1 + alpha) / 1.9 - 1), 1)
     assert planned(steep, Ratio(0.05)).iid_consistent is False
@@ -194,10 +194,10 @@ def test_what_contradicts_iid_is_said_with_the_gamma_where_it_does_most() -> Non
 
 
 def test_rates_of_blocks_that_were_cut_short_do_not_tell_whether_they_are_iid() -> None:
-    cut = ByPosition((0.9, 5 / 9, 0.4), cut_short=0.02)
+    cut = PositionRates((0.9, 5 / 9, 0.4), cut_short=0.02)
     assert cut.is_lower_bound
     assert planned(cut, Ratio(0.05)).iid_consistent is None
-    assert not ByPosition((0.9, 0.6), cut_short=0.01).is_lower_bound
+    assert not PositionRates((0.9, 0.6), cut_short=0.01).is_lower_bound
 
 
 def test_a_plan_marks_what_lies_beyond_the_observed() -> None:

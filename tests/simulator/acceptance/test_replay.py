@@ -8,7 +8,7 @@ import pytest
 from iid_process import finite_seconds
 from numpy.typing import NDArray
 
-from simulator.acceptance.replay import Recorded, Replay
+from simulator.acceptance.replay import Replay, Replayed
 from simulator.cost.curves import CostModel
 
 COST = CostModel({1: 1.0, 2: 1.5, 5: 1.7, 9: 2.5}, 0.1, 0.05, 0.02)
@@ -149,7 +149,7 @@ def test_texts_in_which_no_draft_stands_are_recorded_whatever_the_rounding() -> 
                 drafted = generator.integers(0, gamma + 1, positions)
                 counts += Replay(np.zeros(positions), drafted=drafted).blocks(gamma)
             blocks[gamma] = tuple((counts / (3 * length + 10)).tolist())
-        assert Recorded(0.0, blocks).tokens_per_call([1, 8]) == pytest.approx(1, rel=1e-14)
+        assert Replayed(0.0, blocks).tokens_per_call([1, 8]) == pytest.approx(1, rel=1e-14)
 
 
 def test_the_last_token_is_the_targets_own() -> None:

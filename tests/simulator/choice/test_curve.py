@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from served_machines import SERVED
 
-from simulator.acceptance.acceptance import Acceptance, ByPosition, Iid
+from simulator.acceptance.acceptance import Acceptance, Iid, PositionRates
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import from_counts
 from simulator.choice.curve import baseline_seconds, best_gamma, speed_up, token_seconds
@@ -91,7 +91,7 @@ def test_doubtful_lengths_widen_the_intervals_of_what_was_not_run() -> None:
     posterior = infer(SERVED, PRIOR, [run(0, 7.1), run(3, 4.1, 2.85)])
     acceptance = from_counts([Accepted(3, 2.85)])
     unsure = doubtful(posterior, acceptance).curve
-    given = doubtful(posterior, ByPosition(acceptance.conditional)).curve
+    given = doubtful(posterior, PositionRates(acceptance.conditional)).curve
     assert unsure.improvement_factor == pytest.approx(given.improvement_factor)
     assert unsure.high[7] > given.high[7]
     # The time of a token was measured in that run, so its length's error cancels.

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from served_machines import SERVED, cost_at
 
-from simulator.acceptance.acceptance import ByPosition, Iid
-from simulator.acceptance.replay import Recorded, Replay
+from simulator.acceptance.acceptance import Iid, PositionRates
+from simulator.acceptance.replay import Replay, Replayed
 from simulator.choice.plans import PlanRequest, plans
 from simulator.cost.cost import Cost, Ratio
 from simulator.cost.curves import CostModel
@@ -23,7 +23,7 @@ COST = CostModel(target_seconds=TARGET, draft_seconds=0.001, overhead_seconds=0.
 @pytest.mark.parametrize("gamma", [1, 2, 5])
 def test_a_rejection_behind_a_tokens_adds_a_pass_over_one_more(gamma: int) -> None:
     rates = (0.9, 0.5, 0.7, 0.2, 0.6)
-    again = COST.reading_again(ByPosition(rates).rejected)
+    again = COST.reading_again(PositionRates(rates).rejected)
     expected, stands = float(COST.block_seconds(gamma)), 1.0
     for accepted in range(gamma):
         passes = float(np.interp(accepted + 1, list(TARGET), list(TARGET.values())))
@@ -42,7 +42,7 @@ def test_free_verification_reads_again_for_a_step_after_each_rejection() -> None
 def test_rejections_of_a_recorded_text_are_those_of_its_blocks() -> None:
     rates = np.full(4000, 0.6)
     blocks = {g: tuple(Replay(rates).blocks(g) / len(rates)) for g in (1, 2, 3)}
-    found = Recorded(0.6, blocks).rejected(3)
+    found = Replayed(0.6, blocks).rejected(3)
     np.testing.assert_allclose(found, [0.4, 0.24, 0.144], atol=2e-3)
 
 

@@ -14,10 +14,10 @@ from estimator.profiles.best import best_of
 from estimator.profiles.parts import Alpha, DraftAcceptance, Setup
 from estimator.profiles.profile import ClockCheck
 from estimator.profiles.profile_file import write_profile
-from simulator.acceptance.replay import Recorded
+from simulator.acceptance.replay import Replayed
 from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel
-from specplan.door.planning import exported as flags_of
+from specplan.api.planning import exported as flags_of
 from specplan.reports.page.inputs import Named
 from specplan.reports.page.page import answer, ranked
 from specplan.reports.profile import profile_text
@@ -40,7 +40,7 @@ def written(folder: Path, **changes: Any) -> str:
 
 def test_a_profile_is_planned_by_replay_with_the_iid_number_beside_it(stated: str) -> None:
     result = run_json(stated)
-    expected = planned(Recorded(0.62, BLOCKS["sampled"]), COSTS, c_hat=0.04)
+    expected = planned(Replayed(0.62, BLOCKS["sampled"]), COSTS, c_hat=0.04)
     for key in KEYS:
         assert result[key] == pytest.approx(getattr(expected, key)), key
     assert result["improvement_factor"] != pytest.approx(result["improvement_factor_iid"])
@@ -71,7 +71,7 @@ def test_a_speed_up_that_iid_misses_since_blocks_are_short_is_said(tmp_path: Pat
 def test_a_profiles_acceptances_meet_other_hardware(stated: str) -> None:
     other = run_json(f"{stated} {COST_MS} --verify-ms 9=30")
     costs = CostModel({1: 0.010, 3: 0.012, 9: 0.030}, 0.0012, 0.0003)
-    expected = planned(Recorded(0.62, BLOCKS["sampled"]), costs)
+    expected = planned(Replayed(0.62, BLOCKS["sampled"]), costs)
     assert other["improvement_factor"] == pytest.approx(expected.improvement_factor)
     assert other["acceptance"]["kind"] == "replay"
 

@@ -7,7 +7,7 @@ import pytest
 from plan_inputs import run, run_json
 from refusals import assert_refused
 
-from specplan.options.inputs.counts import typical
+from simulator.acceptance.typical import published_lengths
 
 PUBLISHED = Path(__file__).parents[3] / "benchmarks" / "published_speculation.csv"
 
@@ -20,7 +20,7 @@ def test_every_length_is_one_that_its_source_published() -> None:
             for row in csv.DictReader(file)
             if row["gamma"].isdigit() and row["length"] and row["length_from"] == "stated"
         }  # fmt: skip
-    listed = [each for each in typical().values() if "InferenceX" not in each.source]
+    listed = [each for each in published_lengths().values() if "InferenceX" not in each.source]
     assert len(listed) > 15
     for each in listed:
         for gamma, length in each.lengths.items():
@@ -36,17 +36,17 @@ def test_the_answer_names_what_it_took_and_from_whom() -> None:
     plan = run_json(asked)
     assert any("published by sgl-project/SpecForge" in note for note in plan["notes"])
     assert plan["acceptance"]["observed_gamma"] == 7
-    lengths = typical()["eagle3-llama-3.1-8b-chat"].lengths
+    lengths = published_lengths()["eagle3-llama-3.1-8b-chat"].lengths
     for gamma, length in lengths.items():
         assert plan["curve"][gamma - 1]["expected_tokens"] == pytest.approx(length, rel=0.05)
 
 
 def test_lengths_by_gamma_of_drafts_of_2026_are_known() -> None:
     """MiniMax-M3's EAGLE-3 head, as golden_al_distribution/minimaxm3_eagle3.yaml has them."""
-    found = [each for each in typical().values() if "InferenceX" in each.source]
+    found = [each for each in published_lengths().values() if "InferenceX" in each.source]
     assert len({(each.target, each.draft) for each in found}) == 9
     assert all(sorted(each.lengths) == list(range(1, 9)) for each in found)
-    thinking = typical()["eagle3-minimax-m3-code-thinking"].lengths
+    thinking = published_lengths()["eagle3-minimax-m3-code-thinking"].lengths
     assert list(thinking.values()) == [1.78, 2.38, 2.83, 3.11, 3.35, 3.45, 3.53, 3.74]
 
 
@@ -61,4 +61,4 @@ def test_a_block_drafters_length_is_the_one_published_at_its_gamma() -> None:
 def test_an_unknown_name_lists_those_that_are_known() -> None:
     refused = run("--typical none --c 0.05")
     assert_refused(refused, "must be one of eagle3-llama-3.1-8b-chat, ")
-    assert all(name in refused.stderr for name in typical())
+    assert all(name in refused.stderr for name in published_lengths())

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from specplan.options.command import Option, declared, option, rare, takes
+from specplan.options.declared import Option, declared, option, rare, takes
 
 
 class Shared:

@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from specplan.commands.plan import plan_command
-from specplan.options.command import Command, option, option_name, takes
+from specplan.options.command import Command, option_name
+from specplan.options.declared import option, takes
 from specplan.options.kinds import Kind, acceptance_kinds, chosen, cost_kinds
 
 OPTIONS = {param.name: option_name(param) for param in plan_command.params}

@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from specplan.options.command import Option
+from specplan.options.declared import Option
 from specplan.options.values import MOST_VALUES, parse_numbers, shares
 
 

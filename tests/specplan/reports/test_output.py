@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from estimator.writing import json_text
-from specplan.options.command import Option
+from specplan.options.declared import Option
 from specplan.reports.output import print_json, warn, writable
 
 

@@ -1,39 +1,43 @@
-"""Completes stated costs: captured graphs of the server, and the size of the draft."""
+"""Completes costs: captured graphs of the server, and the size of the draft."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import click
-
 from engines.kind import engine_kinds
+from estimator.model_shapes.head_kind import prior_of
+from estimator.progress import notice
+from simulator.cost.costs import Costs
 from simulator.cost.roofline.shapes import named_share
 from simulator.cost.setting import Wall
-from specplan.options.plan_options import DRAFT_KINDS, DraftNamed, Graphs
-from specplan.options.runs import Runs
-from specplan.reports.output import warn
+from specplan.api.settings import DRAFT_KINDS, DraftNamed, Graphs
 
 if TYPE_CHECKING:
     from engines.kind import EngineKind
     from simulator.cost.cost import Cost
     from simulator.cost.fitted.runs import Run
-    from specplan.options.kinds import CostKind
+
+CostInput = Costs | tuple["Cost", ...]
 
 
-def law_of(draft_kind: str | None, priced: Sequence[Cost] = ()) -> str | None:
+def planned_costs(costs: CostInput, max_gamma: int, c_hat: float | None = None) -> list[Cost]:
+    """Returns a cost for each load to plan for; c_hat: of costs without one of their own."""
+    every = costs.planned(max_gamma) if isinstance(costs, Costs) else costs
+    return [each.with_setting(c_hat=c_hat) if each.setting.c_hat is None else each
+            for each in every]  # fmt: skip
+
+
+def law_of(draft_kind: str | None, costs: Sequence[Cost] = ()) -> str | None:
     """Returns the kind of draft that selects the prior of acceptance rates; None: not known.
 
-    draft_kind: the kind as a user states it; None: taken from `priced`.
-    priced: costs; if they were computed from a draft's configuration, they name its kind.
+    draft_kind: the kind as a user states it; None: taken from `costs`.
+    costs: if they were computed from a draft's configuration, they name its kind.
     """
-    from estimator.model_shapes.head_kind import prior_of  # It imports numpy.
-
     if draft_kind is not None:
         named = DRAFT_KINDS[draft_kind]
         return "n-gram" if named in ("suffix", "n-gram") else prior_of(named)
-    load = priced[0].setting.load if priced else None
+    load = costs[0].setting.load if costs else None
     return prior_of(load.draft_kind) if load is not None and load.modelled else None
 
 
@@ -58,8 +62,8 @@ def sized(
 
 
 def walled(
-    costs: CostKind, graphs: Graphs, server: EngineKind | None = None
-) -> tuple[CostKind, Wall | None]:
+    costs: CostInput, graphs: Graphs, server: EngineKind | None = None
+) -> tuple[CostInput, Wall | None]:
     """Returns the costs without runs beyond captured graphs, and the limit of captured graphs.
 
     A run is beyond captured graphs if its own step exceeds the limit, but a step of the baseline
@@ -67,36 +71,36 @@ def walled(
 
     server: the engine to use if the costs do not name one.
 
-    Raises click.UsageError if no run is left, or a stated limit does not fit the engine.
+    Raises ValueError if no run is left, or a stated limit does not fit the engine.
     """
-    wall = _wall(graphs, engine_kinds().get(getattr(costs, "engine_family", None) or "", server))
-    if wall is None or not isinstance(costs, Runs) or not costs.runs:
+    named = costs.server if isinstance(costs, Costs) else None
+    wall = _wall(graphs, engine_kinds().get(named or "", server))
+    if wall is None or not isinstance(costs, Costs) or not costs.runs:
         return costs, wall
     beyond = [run for run in costs.runs if wall.crossed(run.load.batch, run.gamma)]
     if len(beyond) == len(costs.runs):
-        raise click.UsageError("--run must have one whose steps are in captured graphs")
+        raise ValueError("`runs` must have one whose steps are in captured graphs")
     for run in beyond:
         size = wall.size(run.load.batch, run.gamma)
-        warn(
+        notice(
             f"the run of gamma {run.gamma} at batch {run.load.batch} is left out of the costs: "
             f"{size} {wall.unit} a step are more than the {wall.most} of captured graphs "
             f"({wall.flag})"
         )
-    kept = tuple(run for run in costs.runs if run not in beyond)
-    return replace(costs, runs=kept), wall  # type: ignore[call-arg]
+    return costs.with_runs([run for run in costs.runs if run not in beyond]), wall
 
 
 def _wall(graphs: Graphs, engine: EngineKind | None) -> Wall | None:
     """Returns the stated limit of captured graphs, or the engine's; None: no limit is known."""
     own = None if engine is None else engine.wall
     if graphs.graph_tokens is not None and graphs.graph_requests is not None:
-        raise click.UsageError("--graph-tokens cannot be combined with --graph-requests")
+        raise ValueError("`graph_tokens` cannot be combined with `graph_requests`")
     for unit, most in (("tokens", graphs.graph_tokens), ("requests", graphs.graph_requests)):
         if most is None:
             continue
         if engine is not None and (own is None or own.unit != unit):
             limit = "no limit" if own is None else f"a limit in {own.unit} a step"
-            raise click.UsageError(f"--graph-{unit} must fit {engine.title}, which has {limit}")
+            raise ValueError(f"`graph_{unit}` must fit {engine.title}, which has {limit}")
         flag = f"--graph-{unit}" if own is None else own.flag
         return Wall(unit, most, flag, "stated") if most > 0 else None  # type: ignore[arg-type]
     return own

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from specplan.door.inputs import EngineOptions, Prompts, require_known, settings_of, source_of
+from specplan.api.engine_options import (
+    EngineOptions,
+    Prompts,
+    prompt_settings,
+    require_known,
+    settings_of,
+)
 from specplan.reports.bar import Bar
 
 if TYPE_CHECKING:
@@ -50,7 +56,8 @@ def measure(
     from simulator.numerics.arguments import integer
 
     integer("max_gamma", max_gamma, at_least=1)
-    with source_of(prompts, max_new_tokens) as text, Bar("measure", "run") as bar:
+    text = prompt_settings(prompts, max_new_tokens)
+    with Bar("measure", "run") as bar:
         stated = settings_of(engine, target, draft, text, seed)
         stated |= {"temperature": temperature, "max_gamma": max_gamma}
         stated["output"] = None if output is None else Path(output)
@@ -87,7 +94,8 @@ def validate(
     """
     from estimator.validation.validation import Validate, validations
 
-    with source_of(prompts, max_new_tokens) as text, Bar("validate", "run") as bar:
+    text = prompt_settings(prompts, max_new_tokens)
+    with Bar("validate", "run") as bar:
         stated = settings_of(engine, target, draft, text, seed)
         stated |= {"gammas": tuple(gammas), "temperatures": tuple(temperatures)}
         if not engine:
@@ -163,7 +171,8 @@ def tune(
     require_known(search, SearchOptions)
     integer("max_gamma", max_gamma, at_least=1)
     integer("max_runs", search.get("max_runs", 1), at_least=1)
-    with source_of(prompts, max_new_tokens) as text, Bar("tune", "text") as bar:
+    text = prompt_settings(prompts, max_new_tokens)
+    with Bar("tune", "text") as bar:
         how = Tuning(
             text=text,
             timing=TimingSettings(),

@@ -6,23 +6,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
-import click
+import numpy as np
 
+from reference.files import text_lines
+from simulator.cost.costs import Costs
+from simulator.numerics.arguments import integer
 from simulator.traffic.answer import Traffic, TrafficRequest, answer
-from specplan.door.inputs import both, usage_as_value_error
-from specplan.door.plan_request import NO_LIMITS, profiled, ranked
-from specplan.door.prices import law_of, walled
-from specplan.door.traffic_pair import pair_of, priced_loads, spread_of
-from specplan.options.inputs.roofline import Roofline
-from specplan.options.plan_options import Arrivals, Batching, Simulation, latency_targets
+from simulator.traffic.demand import Demand, LatencyTargets, Requests, read_trace
+from simulator.traffic.server import doubt_of
+from specplan.api.completed_costs import law_of, walled
+from specplan.api.inputs import Accepting, Costing, both
+from specplan.api.recorded import Recorded
+from specplan.api.request import NO_LIMITS, Question
+from specplan.api.settings import Arrivals, Batching, Simulation
+from specplan.api.stopping import ranked
+from specplan.api.traffic_pair import costs_under_load, pair_of, spread_of
 
 if TYPE_CHECKING:
-    from estimator.profiles.profile import Profile
     from simulator.cost.setting import Load
-    from simulator.traffic.demand import Demand, Requests
-    from specplan.options.inputs.times import OfRuns
-    from specplan.options.kinds import AcceptanceKind, CostKind
-    from specplan.options.plan_options import Graphs
 
 __all__ = ["traffic"]
 _REQUESTS = 20_000
@@ -30,53 +31,49 @@ _GRAPHS = "No limit of captured graphs is assumed: name the server with --engine
 
 
 def requested(
-    accepted: AcceptanceKind,
-    costs: CostKind,
-    load: Arrivals,
-    batching: Batching,
-    simulation: Simulation,
-    graphs: Graphs = NO_LIMITS,
+    question: Question, load: Arrivals, batching: Batching, simulation: Simulation
 ) -> tuple[TrafficRequest, tuple[str, ...], Load | None]:
     """Returns the request, notes for the user, and the load at the smallest batch, if known."""
-    from reference.files import text_lines
-    from simulator.traffic.demand import LatencyTargets, read_trace
-    from simulator.traffic.server import doubt_of
-
-    file = profiled(accepted, costs)
-    if batching.alpha_spread is None and file.profile is not None:
-        batching = replace(batching, alpha_spread=spread_of(file.profile))
+    accepted, costs = question.acceptance, question.costs
+    profile = question.profile
+    if batching.alpha_spread is None and profile is not None:
+        batching = replace(batching, alpha_spread=spread_of(profile))
     trace = None
     if load.trace is not None:
         trace = read_trace(text_lines(load.trace), name=str(load.trace))
     demand = _demand(load, trace)
     burst = None if load.burst is None else _burst(load.burst, demand, trace)
-    for name, stated in {
-        "--rate": load.rate,
-        "--slo": load.slo,
-        "--simulate": simulation.simulate or None,
-        "--requests": simulation.requests,
-        "--figure": simulation.figure,
-    }.items():
-        if burst is not None and stated is not None:
-            raise click.UsageError(f"{name} cannot be combined with --burst")
-    adaptive = getattr(accepted, "verification", None) == "adaptive"
+    excluded = {
+        "rate": load.rate,
+        "slo": load.slo,
+        "simulate": simulation.simulate or None,
+        "requests": simulation.requests,
+    }
+    for name, value in excluded.items():
+        if burst is not None and value is not None:
+            raise ValueError(f"`{name}` cannot be combined with `burst`")
+    adaptive = isinstance(accepted, Recorded) and accepted.adaptive
     if adaptive and burst is None and not simulation.simulate:
-        raise click.UsageError("--verification adaptive needs --simulate or --burst")
-    unknown = graphs == NO_LIMITS and isinstance(costs, Roofline) and costs.engine_family is None
-    costs, wall = walled(costs, graphs)
-    priced = priced_loads(costs, file.profile, demand, batching)
-    acceptances, origin = accepted.make(law_of(None, priced), None)
-    if len(acceptances) > 1:
-        raise click.UsageError(f"traffic needs a single acceptance, got {len(acceptances)}")
-    acceptance = acceptances[0].at_context(round(demand.context))
+        raise ValueError("`verification` adaptive needs `simulate` or `burst`")
+    server = costs.server if isinstance(costs, Costs) else None
+    modelled = isinstance(costs, Costs) and costs.modelled
+    unknown = question.graphs == NO_LIMITS and modelled and server is None
+    costs, wall = walled(costs, question.graphs)
+    priced = costs_under_load(costs, demand, batching, None if profile is None else profile.c_hat)
+    if isinstance(accepted, Recorded):
+        accepted = (accepted.acceptance(law_of(None, priced)),)
+    if len(accepted) > 1:
+        raise ValueError(f"traffic needs a single acceptance, got {len(accepted)}")
+    whole = accepted[0].of_kind(law_of(None, priced))
+    acceptance = whole.at_context(round(demand.context))
     pair = pair_of(priced, acceptance, demand, batching, wall)
     if adaptive:
         from estimator.profiles.adaptive import ranked_steps
         from simulator.choice.plan import plan
 
-        walls = [cost.with_setting(wall=wall) for cost in priced]
-        texts = ranked(file, origin)
-        rows = [plan(acceptance, each, max_gamma=batching.max_gamma) for each in walls]
+        texts = ranked(question.recorded, whole.source.draft_sampling)
+        most = batching.max_gamma
+        rows = [plan(acceptance, each.with_setting(wall=wall), max_gamma=most) for each in priced]
         pair = replace(pair, ranked=ranked_steps(rows, texts))
     targets = None
     if load.slo is not None:
@@ -91,32 +88,26 @@ def requested(
         0 if simulation.seed is None else simulation.seed,
         burst,
     )
-    return request, (*origin.notes, *([_GRAPHS] if unknown else [])), priced[0].setting.load
+    notes = (*whole.source.notes, *([_GRAPHS] if unknown else []))
+    return request, notes, priced[0].setting.load
 
 
 def _demand(load: Arrivals, trace: Requests | None) -> Demand:
-    from simulator.traffic.demand import Demand
-
-    means = {"--prompt-tokens": load.prompt_tokens, "--output-tokens": load.output_tokens}
+    means = {"prompt_tokens": load.prompt_tokens, "output_tokens": load.output_tokens}
     if trace is not None:
         given = [name for name, value in means.items() if value is not None]
         if given:
-            raise click.UsageError(f"{given[0]} cannot be combined with --trace")
+            raise ValueError(f"`{given[0]}` cannot be combined with `trace`")
         return trace.demand
-    needed = {"--rate": load.rate or load.burst, **means}
-    missing = [name for name, value in needed.items() if value is None]
+    needed = {"rate": load.rate or load.burst, **means}
+    missing = [f"`{name}`" for name, value in needed.items() if value is None]
     if missing:
-        raise click.UsageError(f"give {', '.join(missing)}, or --trace")
+        raise ValueError(f"give {', '.join(missing)}, or `trace`")
     return Demand(*(value or 0.0 for value in means.values()))
 
 
 def _burst(most: int, demand: Demand, trace: Requests | None) -> Requests:
     """Returns `most` simultaneous requests: the first of the trace, or requests of mean length."""
-    import numpy as np
-
-    from simulator.numerics.arguments import integer
-    from simulator.traffic.demand import Requests
-
     count = integer("burst", most, at_least=1)
     if trace is None:
         lengths = (round(demand.prompt_tokens), round(demand.output_tokens))
@@ -131,13 +122,13 @@ def _arrivals(
 ) -> Callable[[float], Requests] | None:
     """Returns a function from rate (1/s) to arriving requests; None: arrivals are not simulated."""
     if not simulation.simulate:
-        for name in ("requests", "seed"):
-            if getattr(simulation, name) is not None:
-                raise click.UsageError(f"--{name} needs --simulate")
+        for name, value in (("requests", simulation.requests), ("seed", simulation.seed)):
+            if value is not None:
+                raise ValueError(f"`{name}` needs `simulate`")
         return None
     if trace is not None:
         if simulation.requests is not None:
-            raise click.UsageError("--requests cannot be combined with --trace")
+            raise ValueError("`requests` cannot be combined with `trace`")
         return trace.at
     count = _REQUESTS if simulation.requests is None else simulation.requests
     seed = 0 if simulation.seed is None else simulation.seed
@@ -155,8 +146,8 @@ class TrafficResult(Traffic):
 
 
 def traffic(
-    acceptance: AcceptanceKind | OfRuns | Profile,
-    cost: CostKind | Profile | None = None,
+    acceptance: Accepting,
+    cost: Costing = None,
     *,
     rate: float | Sequence[float],
     prompt_tokens: float,
@@ -178,20 +169,18 @@ def traffic(
     """
     from specplan.reports.traffic import traffic_json, traffic_text
 
-    with usage_as_value_error():
-        slo = targets and ",".join(f"{name}={ms}" for name, ms in targets.items())
-        request, notes, _ = requested(
-            *both(acceptance, cost),
-            Arrivals(
-                rate=(rate,) if isinstance(rate, int | float) else tuple(rate),
-                prompt_tokens=prompt_tokens,
-                output_tokens=output_tokens,
-                slo=latency_targets(None, None, slo) if slo else None,
-            ),
-            Batching(prompt_ms=prompt_ms),
-            Simulation(simulate=simulate),
-        )
-        found = answer(request)
+    request, notes, _ = requested(
+        Question(*both(acceptance, cost)),
+        Arrivals(
+            rate=(rate,) if isinstance(rate, int | float) else tuple(rate),
+            prompt_tokens=prompt_tokens,
+            output_tokens=output_tokens,
+            slo=None if targets is None else dict(targets),
+        ),
+        Batching(prompt_ms=prompt_ms),
+        Simulation(simulate=simulate),
+    )
+    found = answer(request)
     numbers = {each.name: getattr(found, each.name) for each in fields(found)}
     text = traffic_text(request, found, traffic_json(request, found), notes)
     return TrafficResult(**numbers, text=text)

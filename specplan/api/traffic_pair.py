@@ -1,18 +1,23 @@
-"""Prices the batches of `specplan traffic`, and builds its servers from them."""
+"""Costs of a server's batches under load, and the modelled servers made from them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from math import sqrt
+from statistics import stdev
 from typing import TYPE_CHECKING
 
-import click
+import numpy as np
 
-from specplan.options.inputs.profile import MeasuredLoads, OfProfile
-from specplan.options.inputs.roofline import Roofline
-from specplan.options.kinds import CostKind, prices
-from specplan.options.plan_options import Batching
-from specplan.reports.output import warn
+from estimator.progress import notice
+from simulator.cost.costs import Costs
+from simulator.cost.fitted.runs import log_gains
+from simulator.numerics.arguments import integer
+from simulator.traffic.blocks import Blocks
+from simulator.traffic.pair import Pair
+from simulator.traffic.server import Prompts, Server, by_batch
+from specplan.api.completed_costs import CostInput, planned_costs
+from specplan.api.settings import Batching
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
@@ -20,35 +25,23 @@ if TYPE_CHECKING:
     from simulator.cost.cost import Cost
     from simulator.cost.setting import Wall
     from simulator.traffic.demand import Demand
-    from simulator.traffic.pair import Pair
-    from simulator.traffic.server import Prompts
 
-# Batch sizes whose step times are computed unless --batch is given; between them times are linear.
-_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 # Largest spread of α between requests, as a share of the spread if each α were 0 or 1.
 _WIDEST = 0.9
 
 
-def priced_loads(
-    stated: CostKind, known: Profile | None, demand: Demand, batching: Batching
+def costs_under_load(
+    costs: CostInput, demand: Demand, batching: Batching, c_hat: float | None = None
 ) -> tuple[Cost, ...]:
     """Returns the costs of steps at each batch size, ascending, at the requests' mean context."""
-    if isinstance(stated, OfProfile) and known is not None and known.load:
-        batches = tuple(sorted({each.batch for each in known.load}))
-        stated = MeasuredLoads(profile_path=stated.profile_path, batch=batches)
-    if isinstance(stated, Roofline):
-        if stated.gpu is not None and "," in stated.gpu:
-            raise click.UsageError(f"traffic takes one --gpu, got {stated.gpu}")
-        within = [batch for batch in _BATCHES if batch < batching.slots]
-        stated = replace(
-            stated,
-            batch=(*within, batching.slots) if stated.batch is None else stated.batch,
-            context=(round(demand.context),) if stated.context is None else stated.context,
-        )
-    found = sorted(prices(stated, batching.max_gamma, known), key=lambda cost: cost.setting.batch)
-    contexts = {None if cost.setting.load is None else cost.setting.load.context for cost in found}
+    if isinstance(costs, Costs):
+        context, longest = round(demand.context), batching.max_gamma
+        costs = costs.under_load(batching.slots, context, max_gamma=longest)
+    some = planned_costs(costs, batching.max_gamma, c_hat)
+    found = sorted(some, key=lambda cost: cost.setting.batch)
+    contexts = {None if e.setting.load is None else e.setting.load.context for e in found}
     if len(contexts) > 1 or len({cost.setting.batch for cost in found}) < len(found):
-        raise click.UsageError("traffic needs a single cost and context")
+        raise ValueError("traffic needs a single cost and context")
     return tuple(found)
 
 
@@ -57,9 +50,6 @@ def spread_of(known: Profile) -> float:
 
     Jackknife: a prompt's α is n α - (n - 1) α₋, with α₋ from the other prompts (Tukey 1958).
     """
-    from math import sqrt
-    from statistics import stdev
-
     if known.alpha.spread is not None:
         return known.alpha.spread
     if known.left_out is None or len(known.left_out.alpha) < 2:
@@ -77,16 +67,8 @@ def pair_of(
     wall: Wall | None,
 ) -> Pair:
     """Returns the modelled server with and without speculation; wall: limit of captured graphs."""
-    import numpy as np
-
-    from simulator.cost.fitted.runs import log_gains
-    from simulator.numerics.arguments import integer
-    from simulator.traffic.blocks import Blocks
-    from simulator.traffic.pair import Pair
-    from simulator.traffic.server import Server, by_batch
-
     if not all(cost.in_seconds for cost in priced):
-        raise click.UsageError("--c has no times: give --target-ms and --draft-ms, or others")
+        raise ValueError("`c` has no times: give `target_ms` and `draft_ms`, or others")
     most = [cost.setting.longest for cost in priced if cost.setting.longest is not None]
     if batching.gamma is not None:
         longest = integer("gamma", batching.gamma, at_least=1)
@@ -102,10 +84,10 @@ def pair_of(
     ]
     batches = [cost.setting.batch for cost in priced]
     if len(batches) == 1 and batching.slots > 1:
-        warn(
+        notice(
             f"only batch {batches[0]} was measured; larger batches are assumed equally fast, which "
-            "is too optimistic: give --target-config, a profile of 'measure --batch', or a --run "
-            "of several batches"
+            "is too optimistic: give a GPU and two configurations, a profile of 'measure --batch', "
+            "or runs of several batches"
         )
     with_draft, alone = _prompts(priced[0], demand, batching)
     spread = 0.0 if batching.alpha_spread is None else batching.alpha_spread
@@ -120,7 +102,7 @@ def pair_of(
     only = timed if batching.gamma is None else [batching.gamma]
     captured = [gamma for gamma in only if wall is None or wall.most_batch(gamma) > 0]
     if wall is not None and not captured:
-        raise click.UsageError(
+        raise ValueError(
             f"gamma must be at most {wall.most - 1}: captured graphs have {wall.most} {wall.unit} "
             f"a step ({wall.flag}), got {only[0]}"
         )
@@ -131,8 +113,6 @@ def pair_of(
 
 def _prompts(cost: Cost, demand: Demand, batching: Batching) -> tuple[Prompts, Prompts]:
     """Returns the times that a server takes to read prompts, with a draft and without one."""
-    from simulator.traffic.server import Prompts
-
     chunk = batching.chunk_tokens or None
     step, tokens = cost.baseline_seconds, max(round(demand.prompt_tokens), 1)
     if batching.prompt_ms is not None:
@@ -142,7 +122,7 @@ def _prompts(cost: Cost, demand: Demand, batching: Batching) -> tuple[Prompts, P
     places = sorted({1, *(max(1, tokens * part // 4) for part in (1, 2, 4, 8, 16))})
     found = [reading for n in places if (reading := cost.prompt_seconds(n)) is not None]
     if not found:
-        raise click.UsageError("give --prompt-ms: these costs have no time of a prompt")
+        raise ValueError("give `prompt_ms`: these costs have no time of a prompt")
     alone, both = (dict(zip(places, each, strict=True)) for each in zip(*found, strict=True))
     return Prompts(both, chunk), Prompts(alone, chunk)
 

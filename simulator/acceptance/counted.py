@@ -1,0 +1,109 @@
+"""Acceptance as servers count it, in each form that they print."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import fields
+
+import numpy as np
+
+from simulator.acceptance.acceptance import Source
+from simulator.acceptance.accepted import Accepted
+from simulator.acceptance.from_counts import FromCounts, from_counts
+
+
+class CountedAcceptance(FromCounts):
+    """Acceptance estimated from counts at one or several draft lengths (`from_counts`).
+
+    counts: counts of one draft; if empty, the prior of its kind gives the rates.
+    kind, cut_short, elsewhere: arguments of `from_counts`.
+    notes: sentences for readers of a plan.
+    """
+
+    _counts: tuple[Accepted, ...]
+    _elsewhere: float
+    _notes: tuple[str, ...]
+
+    def __init__(
+        self,
+        counts: Sequence[Accepted],
+        *,
+        kind: str | None = None,
+        cut_short: float = 0.0,
+        elsewhere: float = 0.0,
+        notes: Sequence[str] = (),
+    ) -> None:
+        fitted = from_counts(counts, kind=kind, cut_short=cut_short, elsewhere=elsewhere)
+        numbers = {each.name: getattr(fitted, each.name) for each in fields(fitted)}
+        numbers["source"] = Source(counted=True, notes=(*fitted.contradictions, *notes))
+        given = {"_counts": tuple(counts), "_elsewhere": elsewhere, "_notes": tuple(notes)}
+        for name, value in (numbers | given).items():
+            object.__setattr__(self, name, value)
+
+    def of_kind(self, kind: str | None) -> CountedAcceptance:
+        return CountedAcceptance(
+            self._counts,
+            kind=kind,
+            cut_short=self.cut_short,
+            elsewhere=self._elsewhere,
+            notes=self._notes,
+        )
+
+
+class ByPosition(CountedAcceptance):
+    """Acceptance rates of positions 1, 2, ..., as servers print them.
+
+    rates: for each position, the share of all drafts whose tokens up to it are accepted; must not
+      rise with the position.
+    conditional: whether rates are shares of the drafts whose earlier tokens are all accepted.
+    """
+
+    def __init__(self, rates: Sequence[float], *, conditional: bool = False) -> None:
+        try:
+            counted = Accepted.of_rates(np.cumprod(rates) if conditional else rates)
+        except ValueError as error:
+            raise ValueError(
+                f"{error}; rates that count only the drafts whose earlier positions were accepted "
+                "go with `conditional`"
+            ) from None
+        super().__init__([counted])
+
+
+class AcceptedFraction(CountedAcceptance):
+    """Acceptance inferred from accepted over drafted tokens at one γ.
+
+    fraction: accepted over drafted tokens, in [0, 1]; servers call it acceptance rate.
+    gamma: drafted tokens per block at which the fraction was counted, at least 1.
+    drafted: number of drafted tokens that were counted; None: unknown.
+    """
+
+    def __init__(self, fraction: float, gamma: int, *, drafted: float | None = None) -> None:
+        counted = Accepted.of_fraction(fraction, gamma, drafted)
+        note = (
+            f"Every draft is taken to have {gamma} tokens. If some end early, as below a p-min of "
+            "llama.cpp, acceptance is lower: state the block efficiency."
+        )
+        if counted.error > 0 and drafted is not None and counted.drafts is not None:
+            note = (
+                f"{drafted:.0f} is no multiple of {gamma}: some drafts ended early. They are taken "
+                f"to be {counted.drafts:.0f}, a guess between {math.ceil(drafted / gamma)} and "
+                f"{drafted:.0f}: state the block efficiency."
+            )
+        super().__init__([counted], notes=(note,))
+
+
+class BlockEfficiency(CountedAcceptance):
+    """Acceptance inferred from tokens per target call (mean acceptance length) at one γ.
+
+    tokens_per_call: tokens per target call, in [1, γ + 1].
+    gamma: drafted tokens per block at which they were counted, at least 1.
+    """
+
+    def __init__(self, tokens_per_call: float, gamma: int) -> None:
+        if not 1 <= tokens_per_call <= gamma + 1:
+            raise ValueError(
+                f"block_efficiency must lie in [1, gamma + 1 = {gamma + 1}], "
+                f"got {tokens_per_call:g}"
+            )
+        super().__init__([Accepted(gamma, tokens_per_call)])

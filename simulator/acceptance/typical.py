@@ -1,0 +1,71 @@
+"""Accepted lengths that others published, to plan with before anything was measured."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+
+from simulator.acceptance.accepted import Accepted
+from simulator.acceptance.counted import CountedAcceptance
+from simulator.acceptance.rate_prior import workload_spread
+
+# From the table's kinds of draft to the kinds that laws of acceptance know.
+DRAFT_CLASSES = {"EAGLE-3": "EAGLE", "MTP": "MTP", "DSpark": "block"}
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedLengths:
+    """Accepted lengths that a source published for a draft, its target and a workload.
+
+    lengths: tokens per target call, by gamma.
+    """
+
+    name: str
+    kind: str
+    draft: str
+    target: str
+    workload: str
+    lengths: Mapping[int, float]
+    source: str
+    date: str
+
+
+@cache
+def published_lengths() -> Mapping[str, PublishedLengths]:
+    """Returns all published acceptances, by name."""
+    with Path(__file__).with_name("typical.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    by_name = {}
+    for row in rows:
+        gammas, lengths = row.pop("gammas").split("/"), row.pop("lengths").split("/")
+        by_gamma = {int(g): float(length) for g, length in zip(gammas, lengths, strict=True)}
+        by_name[row["name"]] = PublishedLengths(**row, lengths=by_gamma)
+    return by_name
+
+
+class Typical(CountedAcceptance):
+    """Published accepted lengths, by a name that `specplan plan --typical list` prints."""
+
+    def __init__(self, name: str) -> None:
+        known = published_lengths()
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise ValueError(f"`typical` must be one of {', '.join(known)}, got {name!r}{hint}")
+        chosen = known[name]
+        lengths = ", ".join(f"{length:g} at gamma {g}" for g, length in chosen.lengths.items())
+        note = (
+            f"Typical: {chosen.kind} draft {chosen.draft} for {chosen.target} on "
+            f"{chosen.workload}, {lengths} tokens per target call, published by {chosen.source} "
+            f"({chosen.date}). Yours will differ: measure or observe it."
+        )
+        counts = [Accepted(gamma, length) for gamma, length in chosen.lengths.items()]
+        kind = DRAFT_CLASSES[chosen.kind]
+        super().__init__(counts, kind=kind, elsewhere=workload_spread(), notes=(note,))
+
+    def of_kind(self, kind: str | None) -> CountedAcceptance:
+        return self if kind is None else super().of_kind(kind)

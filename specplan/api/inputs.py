@@ -1,0 +1,63 @@
+"""Acceptances and costs as arguments of `plan` and `traffic`: types, evidence, or profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from engines.observing.observation import Observation
+from engines.observing.profiles import observed_run
+from estimator.profiles.profile import Profile
+from simulator.acceptance.acceptance import Acceptance
+from simulator.cost.cost import Cost
+from simulator.cost.costs import Costs
+from simulator.cost.setting import DEFAULT_CONTEXT
+from specplan.api.completed_costs import CostInput
+from specplan.api.recorded import Recorded
+from specplan.api.request import AcceptanceInput
+from specplan.api.runs import Runs, counts_of
+
+# Types that state an acceptance; all but the first may state a cost, too.
+Accepting: TypeAlias = "Acceptance | Runs | Recorded | Observation | Profile"
+Costing: TypeAlias = "Cost | Costs | Profile | Sequence[Cost] | None"
+
+
+def both(acceptance: Accepting, cost: Costing = None) -> tuple[AcceptanceInput, CostInput]:
+    """Returns acceptance and costs; if cost is None, an acceptance such as `Runs` gives both."""
+    if isinstance(acceptance, Profile):
+        acceptance = Recorded(acceptance)
+    if isinstance(cost, Profile):
+        cost = Recorded(cost)
+    if isinstance(acceptance, Observation):
+        return _observed(acceptance, cost)
+    if cost is None and isinstance(acceptance, Costs):
+        cost = acceptance
+    if isinstance(acceptance, Runs):
+        acceptance = acceptance.acceptance
+    if not isinstance(acceptance, Acceptance | Recorded):
+        raise ValueError(
+            f"acceptance must be an Acceptance (Iid, ByPosition, ...) or Runs, got {acceptance!r}"
+        )
+    return acceptance if isinstance(acceptance, Recorded) else (acceptance,), _costs(cost)
+
+
+def _costs(cost: Costing) -> CostInput:
+    if isinstance(cost, Costs):
+        return cost
+    listed = tuple(cost) if isinstance(cost, Sequence) else (cost,)
+    costs = tuple(each for each in listed if isinstance(each, Cost))
+    if not costs or len(costs) < len(listed):
+        raise ValueError(
+            f"cost must be a Cost (Ratio, Times, Roofline, Runs, Recorded, ...), got {cost!r}"
+        )
+    return costs
+
+
+def _observed(seen: Observation, cost: Costing) -> tuple[AcceptanceInput, CostInput]:
+    """Returns the observed acceptance and the cost, to whose runs the observed run is added."""
+    runs = cost.runs if isinstance(cost, Runs) else ()
+    if cost is None or isinstance(cost, Runs):
+        run = observed_run(seen, context=DEFAULT_CONTEXT)
+        if run is not None:
+            cost = Runs((*runs, run))
+    return (seen.acceptance(None, counts_of(runs)),), _costs(cost)

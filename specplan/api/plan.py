@@ -1,0 +1,222 @@
+"""Plans as `specplan.plan` returns them: numbers, schedules, flags, tables and drawings."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from simulator.choice.schedule import Range, last_paying_batch, schedules
+from simulator.numerics.intervals import percent
+from specplan.api.request import Question
+
+if TYPE_CHECKING:
+    from figures.drawing import Figure
+    from simulator.choice.advice import Advice
+    from simulator.choice.curve import Curve
+    from simulator.choice.plan import Plan
+
+__all__ = ["Best", "PlanResult", "Plans"]
+_ROWS_PAST = 3
+
+
+class Best(NamedTuple):
+    """The draft length with the largest speed-up. If no length gains: gamma 0, speed-up 1."""
+
+    gamma: int
+    speed_up: float
+    tokens_per_call: float
+
+
+@dataclass(frozen=True)
+class PlanResult:
+    """A plan for one load. It prints as the text of `specplan plan`; a notebook shows a table.
+
+    row: the plan's numbers in full (`simulator.choice.plan.Plan`).
+    question: the acceptance, the cost and the settings that it answers.
+    """
+
+    row: Plan
+    question: Question = field(repr=False)
+
+    @property
+    def best(self) -> Best:
+        """The draft length with the largest speed-up; gamma 0 if no length gains."""
+        point = self.row.point(self.row.optimal_gamma)
+        return Best(point.gamma, point.improvement_factor, point.expected_tokens)
+
+    @property
+    def advice(self) -> Advice:
+        """The decision: the γ to run (0: none), the probability of a gain, the next run."""
+        return self.row.advice
+
+    @property
+    def curve(self) -> Curve:
+        """Arrays by γ = 1, 2, ...: gamma, speed_up, low, high (the interval), expected_tokens."""
+        return self.row.curve
+
+    @property
+    def fits(self) -> bool:
+        """Whether both models fit into the memory of each GPU, as far as is known."""
+        return self.row.setting.fits
+
+    @property
+    def batch(self) -> int:
+        """Sequences decoded together."""
+        return self.row.setting.batch
+
+    def flags(self, server: str | None = None) -> str:
+        """Returns the flags that make a server draft the advised γ.
+
+        server: vllm, sglang, ...; None: the server given to `plan`.
+        """
+        return _flags(self.question, (self.row,), server)
+
+    def json(self) -> Mapping[str, Any]:
+        """Returns the JSON object of `specplan plan --json`."""
+        from specplan.reports.plans import plan_json
+
+        return plan_json(self.row)
+
+    def frame(self) -> Any:
+        """Returns the curve as a pandas DataFrame with a row for each γ (needs pandas)."""
+        return _frame(self.json()["curve"])
+
+    def __str__(self) -> str:
+        from specplan.reports.plan import plan_text
+
+        return plan_text(self.row)
+
+    def __repr__(self) -> str:
+        best = self.best
+        return (
+            f"<plan: best gamma {best.gamma}, speed-up {best.speed_up:.2f}; "
+            f"advised gamma {self.advice.gamma}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Returns the table that a notebook shows."""
+        curve, best, advised = self.curve, self.best.gamma, self.advice.gamma
+        last = min(len(curve.gamma), max(8, best + _ROWS_PAST, advised))
+        heads = ["gamma (K)", "tokens/call", "speed-up", *([percent()] if curve.in_doubt else [])]
+        rows = [_row("th", heads)]
+        for gamma in range(1, last + 1):
+            _, tokens, speed, _, low, high = curve.point(gamma)[:6]
+            cells = [str(gamma), f"{tokens:.2f}", f"{speed:.2f}"]
+            cells += [f"{low:.2f} to {high:.2f}"] if curve.in_doubt else []
+            named = (("best", best), ("advised", advised))
+            marks = [name for name, length in named if length == gamma]
+            rows.append(_row("td", [*cells, ", ".join(marks)]))
+        return f"<table>{''.join(rows)}</table>"
+
+    def plot(self) -> Figure:
+        """Returns a drawing of the speed-up by γ, with its interval (needs matplotlib)."""
+        from specplan.reports.curve_plot import curve_plot
+
+        return curve_plot(self.row)
+
+
+@dataclass(frozen=True)
+class Plans(Sequence[PlanResult]):
+    """Plans for several loads, acceptances or costs. They print as one table.
+
+    rows: the numbers of each plan, in the order of the table.
+    between: plans for further batch sizes, from which the schedule follows, too.
+    """
+
+    rows: tuple[Plan, ...]
+    question: Question = field(repr=False)
+    between: tuple[Plan, ...] = field(default=(), repr=False)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return replace(self, rows=self.rows[index])
+        return PlanResult(self.rows[index], self.question)
+
+    def __iter__(self) -> Iterator[PlanResult]:
+        return (PlanResult(row, self.question) for row in self.rows)
+
+    @property
+    def every(self) -> tuple[Plan, ...]:
+        """All rows by load, those between the shown ones included."""
+        if not self.between:
+            return self.rows
+        return tuple(sorted([*self.rows, *self.between], key=lambda row: row.place))
+
+    @cached_property
+    def _schedules(self) -> dict[int, tuple[Range, ...]]:
+        from specplan.reports.deployment import of_loads
+
+        if not of_loads(self.every):
+            raise ValueError("a schedule needs plans that differ only in batch size and context")
+        return schedules(self.every, self.question.choice.gamma)
+
+    @property
+    def schedule(self) -> tuple[Range, ...]:
+        """The γ to run by range of batch sizes; at the first context if there are several."""
+        return next(iter(self._schedules.values()), ())
+
+    @property
+    def crossing(self) -> int | None:
+        """The largest batch size at which speculation pays; None if it pays at none."""
+        return last_paying_batch(self.schedule)
+
+    @property
+    def fits(self) -> tuple[bool, ...]:
+        """Whether both models fit into the memory of each GPU, for each plan."""
+        return tuple(row.setting.fits for row in self.rows)
+
+    def flags(self, server: str | None = None) -> str:
+        """Returns the flags that make a server draft by this schedule (`PlanResult.flags`)."""
+        return _flags(self.question, self.every, server)
+
+    def json(self) -> Mapping[str, Any]:
+        """Returns the JSON object of `specplan plan --json`."""
+        from specplan.reports.plans import plans_json
+
+        return plans_json(self.rows, self.every)
+
+    def frame(self) -> Any:
+        """Returns a pandas DataFrame with a row for each plan (needs pandas)."""
+        return _frame(self.json().get("rows", [self.json()]))
+
+    def __str__(self) -> str:
+        from specplan.reports.plans import plans_text
+
+        return plans_text(self.rows, self.every)
+
+
+def exportable(server: str | None) -> str | None:
+    """Returns a server's name; raises ValueError if its flags for drafting are not known."""
+    from specplan.reports.flags import exported_to
+
+    if server is not None and server not in exported_to():
+        raise ValueError(f"server must be one of {', '.join(exported_to())}, got {server!r}")
+    return server
+
+
+def _flags(question: Question, rows: Sequence[Plan], server: str | None) -> str:
+    from specplan.reports.flags import flags_of_plans
+
+    name = exportable(question.server if server is None else server)
+    if name is None:
+        raise ValueError("plan or flags must be given a server, got none")
+    if name != question.server:  # its drafts may be made in another way
+        question = replace(question, server=name)
+        rows = question.plans()
+    return flags_of_plans(rows, question.drafter, server=name)
+
+
+def _frame(rows: Sequence[Mapping[str, Any]]) -> Any:
+    pandas = importlib.import_module("pandas")
+    return pandas.DataFrame(list(rows))
+
+
+def _row(tag: str, cells: list[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"

@@ -1,1 +1,0 @@
-"""The functions behind `import specplan`: the plans and runs that the commands make."""

@@ -1,0 +1,130 @@
+"""Options as fields of classes: their names, types and help."""
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import MISSING, Field, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from specplan.options.help import show_all
+
+COUNT = click.IntRange(min=1)
+# Types of options by the annotation of their field; an option of a `bool` is a flag.
+_TYPES = {"float": float, "int": int, "Path": click.Path(path_type=Path)}
+# A field in a docstring: the name, then help in one or several lines.
+_HELP = re.compile(r"^(\w+): (.*(?:\n  .*)*)", re.MULTILINE)
+
+
+class Option(click.Option):
+    """An option with its heading in the help. Its callback runs only on values that users state."""
+
+    def __init__(
+        self,
+        *arguments: Any,
+        advanced: bool = False,
+        heading: str | None = None,
+        callback: Callable[..., Any] | None = None,
+        **settings: Any,
+    ) -> None:
+        def stated(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+            unstated = value is False or value in (None, ())
+            return value if callback is None or unstated else callback(ctx, param, value)
+
+        super().__init__(*arguments, callback=callback and stated, **settings)
+        self.advanced, self.heading = advanced, heading
+
+
+_EAGER: Any = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": show_all}
+HELP_ALL = Option(["--help-all"], help="Show every option, and each in full.", **_EAGER)
+
+
+def option(*names: str, default: Any = None, **settings: Any) -> Any:
+    """Returns a field that an option of the command line fills.
+
+    Names and settings are arguments of `click.option`. By default the field `max_gamma` is
+    --max-gamma, and its annotation gives the type (bool: a flag). The docstring of the class has
+    the help, after the field's name.
+    """
+    return field(default=default, metadata={"names": names, "settings": settings})
+
+
+def rare(*names: str, default: Any = None, **settings: Any) -> Any:
+    """Returns an `option` that only --help-all shows."""
+    return option(*names, default=default, advanced=True, **settings)
+
+
+_DECLARED: dict[type[Any], dict[str, Field[Any]]] = {}
+
+
+def declare(record: type[Any], **options: Any) -> type[Any]:
+    """Declares the options that fill a record of a lower layer; returns the record.
+
+    Types, defaults and help are the record's own. options: for fields whose option needs more than
+      these, an `option` or `rare` by the field's name.
+    """
+    own = [each for each in fields(record) if each.name in vars(record).get("__annotations__", {})]
+    found = {each.name: options.get(each.name, option()) for each in own}
+    for each in own:
+        found[each.name].default = None if each.default is MISSING else each.default
+    _DECLARED[record] = found
+    return record
+
+
+def takes(
+    *classes: type[Any],
+    heading: str | None = None,
+    without: Collection[str] = (),
+    rare: Collection[str] = (),
+) -> Callable[[Any], Any]:
+    """Returns a decorator that adds the options of classes to a command, each option once.
+
+    heading: heading of these options in the help.
+    without: fields to leave out. rare: fields that only --help-all shows for this command.
+    """
+    found: dict[str, Field[Any]] = {}
+    for each in classes:
+        found |= {name: own for name, own in declared(each).items() if name not in found}
+
+    def decorate(command: Any) -> Any:
+        before = {param.name for param in getattr(command, "__click_params__", [])}
+        for name, each in reversed(found.items()):
+            if name in before or name in without:
+                continue
+            annotated = getattr(each.type, "__name__", str(each.type))
+            typed = annotated.removesuffix(" | None").rpartition(".")[2]
+            settings: Any = {"type": _TYPES.get(typed), "is_flag": typed == "bool" or None}
+            settings |= each.metadata["settings"] | {"heading": heading, "cls": Option}
+            if each.default is not None:
+                settings["default"] = each.default
+            settings["advanced"] = name in rare or settings.get("advanced", False)
+            click.option(*flags_of(each), name, **settings)(command)
+        return command
+
+    return decorate
+
+
+def flags_of(declaration: Field[Any]) -> tuple[str, ...]:
+    """Returns an option's names on the command line."""
+    return declaration.metadata["names"] or (f"--{declaration.name.replace('_', '-')}",)
+
+
+def declared(record: type[Any]) -> Mapping[str, Field[Any]]:
+    """Returns the options of a class and its base classes by field name; its own come first."""
+    known: dict[str, Field[Any]] = {}
+    for part in record.__mro__:
+        types: Mapping[str, Any] = vars(part).get("__annotations__", {})
+        own: Mapping[str, Any] = vars(part).get("__dataclass_fields__", vars(part))
+        own = _DECLARED.get(part, own)
+        helps = dict(_HELP.findall(inspect.cleandoc(part.__doc__ or "")))
+        for name in types if is_dataclass(part) else own:
+            each = own.get(name)
+            if isinstance(each, Field) and "names" in each.metadata:
+                each.name, each.type = name, types.get(name, each.type)
+                if name in helps:
+                    text = " ".join(helps[name].split()).replace(" [default: ", "  [default: ")
+                    each.metadata["settings"].setdefault("help", text)
+                known.setdefault(name, each)
+    return known
