@@ -8,23 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specplan.api.plan import PlanResult
-from specplan.api.planning import answered as answer_of
-from specplan.api.recorded import Recorded
-from specplan.api.request import Question
 from specplan.api.settings import Choice, Graphs, StoppingSettings
-from specplan.api.stopping import ranked, stopped
 from specplan.options.command import Command
 from specplan.options.declared import takes
 from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
 from specplan.options.plan_options import Answer
 from specplan.options.values import answer
-from specplan.reports.flags import flags_of_plans
-from specplan.reports.plan import warn_of_plans
 
 if TYPE_CHECKING:
     from simulator.choice.plan import Plan
+    from specplan.api.request import Question
 
 
 @click.command(name="plan", cls=Command)
@@ -62,6 +56,9 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
       specplan plan --target-config T/config.json --draft-config D/config.json \\
         --gpu h100 --alpha 0.7 --batch 1:256:1 --export vllm
     """
+    from specplan.api.recorded import Recorded
+    from specplan.api.request import Question
+
     records = (Choice, Answer, StoppingSettings, Graphs, Profiled)
     accepted, costs, choice, form, stopping, graphs, _ = filled(ctx, *records)
     acceptance = accepted.make()
@@ -76,6 +73,13 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
 
 def _print(question: Question, form: Answer) -> None:
     """Plans, and prints the plans or a server's flags, unless a number is impossible."""
+    from specplan.api.plan import PlanResult
+    from specplan.api.planning import answered as answer_of
+    from specplan.api.recorded import Recorded
+    from specplan.api.stopping import ranked, stopped
+    from specplan.reports.flags import flags_of_plans
+    from specplan.reports.plan import warn_of_plans
+
     accepted = question.acceptance
     data: Callable[[], Mapping[str, Any]]
     text: Callable[[], str]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from specplan.options.command import option
+from specplan.options.declared import option
 from specplan.options.values import callback
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import Literal
 
 import click
 
-from specplan.options.expected import Expecting
 from specplan.api.settings import (
     DRAFT_KINDS,
     Arrivals,
@@ -21,6 +20,7 @@ from specplan.api.settings import (
     StoppingSettings,
 )
 from specplan.options.declared import COUNT, declare, option, rare
+from specplan.options.expected import Expecting
 from specplan.options.values import EngineName, Printed, Written, callback, duration, numbers
 from specplan.reports.output import writable
 
