@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from engines.kind import engine_kinds, names_of
+from estimator.progress import notice
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.plans import MOST_ROWS, PlanRequest, plans
 from simulator.choice.schedule import DENSE, coarse, middles
@@ -29,6 +30,10 @@ AcceptanceInput = tuple[Acceptance, ...] | Recorded
 COARSE = "Not all batch sizes are shown: between two that advise one K, all advise this K."
 FILLED = "Lengths that a --run lacks are the acceptance's tokens per call."
 DEFAULT_RULE = "llama.cpp"
+LOOKUP_LENGTH = (
+    "the length of a lookup's run must count all steps: vLLM's mean acceptance length counts only "
+    "the steps that drafted. The JSON of a bench (file=FILE) counts all steps"
+)
 NO_LIMITS, FIXED_LENGTH, _CHOICE = Graphs(), StoppingSettings(), Choice()
 
 
@@ -165,6 +170,9 @@ class Question:
         acceptances = self.acceptances(found) if early is None else early
         if self.exporting is not None and self.stopping.p_min is None:
             _require_one_schedule(len(acceptances), found)
+        drafted = any(run.gamma > 0 and run.drafted is None for run in runs)
+        if drafted and (choice.draft_kind or "") in COPIES:
+            notice(LOOKUP_LENGTH)
         notes = [FILLED] * (early is not None) + [COARSE] * coarsely
         return PlanRequest(
             acceptances,
