@@ -38,6 +38,11 @@ class ObservedPlan:
         """The runs that a user states; empty for other costs."""
         return self.costs.runs if isinstance(self.costs, Costs) else ()
 
+    @property
+    def fitted(self) -> bool:
+        """Whether an observed time can be added to the costs."""
+        return self.costs is None or (isinstance(self.costs, Costs) and self.costs.fitted)
+
     def completed(self, observation: Observation) -> ObservedPlan:
         """Returns this plan, in which runs without an accepted length get the observed one."""
         if not isinstance(self.costs, Costs) or all(run.counted for run in self.runs):

@@ -14,7 +14,6 @@ from engines.observing.profiles import observed_profile, observed_run
 from engines.sources import between, is_live, readings, total
 from estimator.profiles.profile_file import write_profile
 from simulator.cost.cost import ChangedCost
-from simulator.cost.costs import Costs
 from simulator.cost.curves import CostModel
 from simulator.cost.fitted.runs import Run
 from simulator.cost.setting import DEFAULT_CONTEXT
@@ -72,8 +71,7 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
         _follow(reading, asking)
         return
     observation = _observed(reading)
-    fitted = asking.costs is None or (isinstance(asking.costs, Costs) and asking.costs.fitted)
-    run = _timed(observation) if fitted else None
+    run = _timed(observation) if asking.fitted else None
     row = asking.plan(observation, run)
     _require_planned(ctx, planned=row is not None)
     requests, gamma = observation.requests, observation.gamma
