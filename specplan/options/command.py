@@ -90,7 +90,7 @@ def flagged(message: str, ctx: click.Context | None) -> str:
         for param in params:
             if name in (param.name, _ARGUMENTS.get(str(param.name))) or long in param.opts:
                 return option_name(param)
-        return name
+        return match[0]
 
     return re.sub(r"`(\w+)`", flag, message)
 
