@@ -16,6 +16,7 @@ class Costs(ABC):
     A plan has a row for each of `planned`; `at` gives the cost at any load. Example: a step takes
     10 ms, and 0.1 ms more for each sequence.
 
+      >>> from simulator.cost.times import Times
       >>> class Rising(Costs):
       ...     def planned(self, max_gamma): return self.at(1), self.at(64)
       ...     def at(self, batch, context=None, *, max_gamma=32):

@@ -26,4 +26,4 @@ def test_the_example_plans_with_every_kind_of_cost() -> None:
         else:
             exec(ast.unparse(line), names)
     assert found[0] == 8
-    assert all(plan.at.improvement_factor > 1 for plan in found[1:3])
+    assert all(plan.best.speed_up > 1 for plan in found[1:3])
