@@ -38,21 +38,21 @@ def table(
 ) -> str:
     """Returns a table as text: a line of headers, and a line of right-aligned cells for each row.
 
+    Columns have two spaces between them, or one if the lines are at most WIDTH long only then.
+
     best: returns whether a row is marked as the best; note: returns the text after a row.
     """
     records = list(rows)
     cells = [[header for header, _ in columns]]
     cells += [[_cell(record, cell) for _, cell in columns] for record in records]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in cells
-    ]
+    right = [[cell.rjust(width) for cell, width in zip(row, widths, strict=True)] for row in cells]
     for index, record in enumerate(records, start=1):
-        after = ["<- best"] if best is not None and best(record) else []
-        after += [note(record)] if note is not None and note(record) else []
-        lines[index] = "  ".join([lines[index], *after])
-    return "\n".join(lines)
+        right[index] += ["<- best"] if best is not None and best(record) else []
+        right[index] += [note(record)] if note is not None and note(record) else []
+    wide, narrow = (list(map(gap.join, right)) for gap in ("  ", " "))
+    fits = [max(map(len, lines)) <= WIDTH for lines in (wide, narrow)]
+    return "\n".join(narrow if fits == [False, True] else wide)
 
 
 def _cell(row: Row, cell: str | Callable[[Row], str]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from specplan.reports.table import Column, bounds, fastest, ranged, shown, table
@@ -22,6 +24,18 @@ def test_columns_are_as_wide_as_their_widest_cell_and_stand_to_the_right() -> No
 
 def test_a_table_of_no_rows_has_its_header() -> None:
     assert table([], COLUMNS) == "gamma  speed-up"
+
+
+@pytest.mark.parametrize(("width", "gap"), [(37, "  "), (38, " "), (39, "  ")])
+def test_columns_stand_closer_where_a_line_then_fits(width: int, gap: str) -> None:
+    """79 characters fit; 81 become 79 with one space; 83 do not fit either way."""
+    columns: list[Column[Mapping[str, int]]] = [
+        ("a" * width, "{a}"),
+        ("b" * width, "{b}"),
+        ("c", "{c}"),
+    ]
+    header = table([{"a": 1, "b": 2, "c": 3}], columns).splitlines()[0]
+    assert header == gap.join(["a" * width, "b" * width, "c"])
 
 
 def test_the_best_row_and_noted_rows_say_so() -> None:
