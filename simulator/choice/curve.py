@@ -194,7 +194,7 @@ def _lengths(
     drafts ended early do not count, because they do not measure the time at their γ.
     """
     run = sorted({each.gamma for each in cost.own_runs if each.drafted is None} - {0})
-    every = np.unique([*gammas.tolist(), *run])
+    every = np.array(sorted({*gammas.tolist(), *run}))
     logs, covariance = acceptance.log_lengths(every)
     if run:
         known = np.isin(every, run)

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engines.kind import engine_kinds
-from estimator.model_shapes.head_kind import prior_of
 from estimator.progress import notice
 from simulator.cost.costs import Costs
-from simulator.cost.roofline.shapes import named_share
 from simulator.cost.setting import Wall
 from specplan.api.settings import DRAFT_KINDS, DraftNamed, Graphs
 
@@ -34,6 +32,8 @@ def law_of(draft_kind: str | None, costs: Sequence[Cost] = ()) -> str | None:
     draft_kind: the kind as a user states it; None: taken from `costs`.
     costs: if they were computed from a draft's configuration, they name its kind.
     """
+    from estimator.model_shapes.head_kind import prior_of
+
     if draft_kind is not None:
         named = DRAFT_KINDS[draft_kind]
         return "n-gram" if named in ("suffix", "n-gram") else prior_of(named)
@@ -55,6 +55,8 @@ def sized(
     runs: measurements, which may state the share or the target's name.
     served, share: target's name and draft's share as a server or profile states them, if it does.
     """
+    from simulator.cost.roofline.shapes import named_share
+
     target = named.target or next((run.model for run in runs if run.model is not None), served)
     known = [cost.setting.draft_share, named_share(target, named.draft), share]
     known += [run.draft_share for run in runs]

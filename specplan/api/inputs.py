@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from engines.observing.observation import Observation
-from engines.observing.profiles import observed_run
-from estimator.profiles.profile import Profile
 from simulator.acceptance.acceptance import Acceptance
 from simulator.cost.cost import Cost
 from simulator.cost.costs import Costs
@@ -17,19 +14,24 @@ from specplan.api.recorded import Recorded
 from specplan.api.request import AcceptanceInput
 from specplan.api.runs import Runs, counts_of
 
+if TYPE_CHECKING:
+    from engines.observing.observation import Observation
+    from estimator.profiles.profile import Profile
+
 # Types that state an acceptance; all but the first may state a cost, too.
 Accepting: TypeAlias = "Acceptance | Runs | Recorded | Observation | Profile"
 Costing: TypeAlias = "Cost | Costs | Profile | Sequence[Cost] | None"
+Given = TypeVar("Given")
 
 
 def both(acceptance: Accepting, cost: Costing = None) -> tuple[AcceptanceInput, CostInput]:
     """Returns acceptance and costs; if cost is None, an acceptance such as `Runs` gives both."""
-    if isinstance(acceptance, Profile):
-        acceptance = Recorded(acceptance)
-    if isinstance(cost, Profile):
-        cost = Recorded(cost)
-    if isinstance(acceptance, Observation):
-        return _observed(acceptance, cost)
+    if not isinstance(acceptance, Acceptance | Costs):
+        from engines.observing.observation import Observation
+
+        if isinstance(acceptance, Observation):
+            return _observed(acceptance, _measured(cost))
+    acceptance, cost = _measured(acceptance), _measured(cost)
     if cost is None and isinstance(acceptance, Costs):
         cost = acceptance
     if isinstance(acceptance, Runs):
@@ -39,6 +41,15 @@ def both(acceptance: Accepting, cost: Costing = None) -> tuple[AcceptanceInput, 
             f"acceptance must be an Acceptance (Iid, ByPosition, ...) or Runs, got {acceptance!r}"
         )
     return acceptance if isinstance(acceptance, Recorded) else (acceptance,), _costs(cost)
+
+
+def _measured(given: Given) -> Given | Recorded:
+    """Returns what was given; a profile as its acceptance and costs."""
+    if given is None or isinstance(given, Acceptance | Cost | Costs | Sequence):
+        return given
+    from estimator.profiles.profile import Profile
+
+    return Recorded(given) if isinstance(given, Profile) else given
 
 
 def _costs(cost: Costing) -> CostInput:
@@ -55,6 +66,8 @@ def _costs(cost: Costing) -> CostInput:
 
 def _observed(seen: Observation, cost: Costing) -> tuple[AcceptanceInput, CostInput]:
     """Returns the observed acceptance and the cost, to whose runs the observed run is added."""
+    from engines.observing.profiles import observed_run
+
     runs = cost.runs if isinstance(cost, Runs) else ()
     if cost is None or isinstance(cost, Runs):
         run = observed_run(seen, context=DEFAULT_CONTEXT)

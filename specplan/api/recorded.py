@@ -7,12 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from estimator.profiles.profile import Profile
-from estimator.profiles.profile_file import read_profile
 from estimator.progress import Remark, notice
 from simulator.acceptance.acceptance import Acceptance, Iid, Source
-from simulator.acceptance.from_counts import FromCounts
-from simulator.acceptance.replay import Replayed
 from simulator.acceptance.tokens import interpolated_alpha
 from simulator.cost.cost import Cost
 from simulator.cost.costs import Costs
@@ -23,7 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from engines.kind import EngineKind
+    from estimator.profiles.profile import Profile
     from estimator.traces.traces import DraftSampling, Verification
+    from simulator.acceptance.from_counts import FromCounts
+    from simulator.acceptance.replay import Replayed
 
 
 class ProfileFile:
@@ -33,12 +32,14 @@ class ProfileFile:
     """
 
     def __init__(self, source: str | Path | Profile) -> None:
-        self.path = None if isinstance(source, Profile) else Path(source)
-        self._given = source if isinstance(source, Profile) else None
+        self.path = Path(source) if isinstance(source, str | Path) else None
+        self._given = None if isinstance(source, str | Path) else source
 
     @cached_property
     def profile(self) -> Profile:
         """The profile. Raises OSError or ValueError if its file cannot be read."""
+        from estimator.profiles.profile_file import read_profile
+
         if self._given is not None:
             return self._given
         assert self.path is not None

@@ -16,7 +16,6 @@ from specplan.api.completed_costs import CostInput, law_of, planned_costs, sized
 from specplan.api.recorded import Recorded
 from specplan.api.runs import Runs, completed
 from specplan.api.settings import COPIES, DRAFT_KINDS, Choice, Graphs, StoppingSettings
-from specplan.reports.flags import DraftLabels
 
 if TYPE_CHECKING:
     from engines.kind import EngineKind
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from simulator.choice.plan import Plan
     from simulator.cost.cost import Cost
     from simulator.cost.setting import Wall
+    from specplan.reports.flags import DraftLabels
 
 AcceptanceInput = tuple[Acceptance, ...] | Recorded
 COARSE = "Not all batch sizes are shown: between two that advise one K, all advise this K."
@@ -81,6 +81,8 @@ class Question:
     @property
     def drafter(self) -> DraftLabels:
         """The names of the draft, for flags."""
+        from specplan.reports.flags import DraftLabels
+
         kind = self.choice.draft_kind or ""
         measured = None if self.profile is None else self.profile.setup.draft
         return DraftLabels(COPIES.get(kind) or measured, DRAFT_KINDS.get(kind), self.choice.draft)
@@ -189,11 +191,11 @@ class Question:
 
     def _doubt(self, acceptance: Acceptance) -> Doubt | None:
         """Returns the errors of speed-ups that a profile measured, if they are of this plan."""
-        from estimator.profiles.best import measured_doubt
-
         costs, given = self.costs, self.acceptance
         if not isinstance(costs, Recorded) or costs.batches or not isinstance(given, Recorded):
             return None
+        from estimator.profiles.best import measured_doubt
+
         return measured_doubt(given.profile) if given.as_measured(acceptance) else None
 
     def plans(self) -> tuple[Plan, ...]:

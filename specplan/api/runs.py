@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from simulator.acceptance.acceptance import Acceptance
-from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.counted import CountedAcceptance
 from simulator.cost.cost import Cost
 from simulator.cost.costs import Costs
-from simulator.cost.fitted.by_batch import costs_by_batch
 from simulator.cost.fitted.runs import Run, require_consistent
 from specplan.api.deployed import Loads
+
+if TYPE_CHECKING:
+    from simulator.acceptance.acceptance import Acceptance
+    from simulator.acceptance.accepted import Accepted
+    from simulator.acceptance.counted import CountedAcceptance
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,14 @@ class Runs(Loads, Costs):
         return True
 
     def planned(self, max_gamma: int) -> tuple[Cost, ...]:
+        from simulator.cost.fitted.by_batch import costs_by_batch
+
         require_consistent(self.runs)
         return costs_by_batch(self.runs, self.batches)
 
     def at(self, batch: int, context: int | None = None, *, max_gamma: int = 32) -> Cost:
+        from simulator.cost.fitted.by_batch import costs_by_batch
+
         return costs_by_batch(self.runs, [batch])[0]
 
     def with_runs(self, runs: Sequence[Run]) -> Runs:
@@ -58,6 +64,8 @@ class Runs(Loads, Costs):
 
 def acceptance_of_runs(runs: Sequence[Run]) -> CountedAcceptance:
     """Returns the acceptance estimated from the accepted lengths of runs."""
+    from simulator.acceptance.counted import CountedAcceptance
+
     counts = counts_of(runs)
     if not counts:
         raise ValueError(
@@ -68,6 +76,8 @@ def acceptance_of_runs(runs: Sequence[Run]) -> CountedAcceptance:
 
 def counts_of(runs: Sequence[Run]) -> list[Accepted]:
     """Returns the counts of accepted tokens of all runs with speculation."""
+    from simulator.acceptance.accepted import Accepted
+
     return [
         Accepted(
             run.gamma, run.length, run.rates, run.drafts, run.load.context, drafted=run.drafted

@@ -76,8 +76,6 @@ def _print(question: Question, form: Answer) -> None:
     from specplan.api.plan import PlanResult
     from specplan.api.planning import answered as answer_of
     from specplan.api.recorded import Recorded
-    from specplan.api.stopping import ranked, stopped
-    from specplan.reports.flags import flags_of_plans
     from specplan.reports.plan import warn_of_plans
 
     accepted = question.acceptance
@@ -87,6 +85,7 @@ def _print(question: Question, form: Answer) -> None:
     most = question.choice.max_gamma
     if question.stopping.p_min is not None:
         from simulator.choice.plans import plans
+        from specplan.api.stopping import stopped
         from specplan.reports.stopping import StoppedPlans
 
         request = question.request()
@@ -100,6 +99,7 @@ def _print(question: Question, form: Answer) -> None:
         data, text = answered.json, answered.__str__
         rows = (answered.row,) if isinstance(answered, PlanResult) else answered.every
         if isinstance(accepted, Recorded) and accepted.adaptive:
+            from specplan.api.stopping import ranked
             from specplan.reports.stopping import AdaptivePlans
 
             texts = ranked(question.recorded, rows[0].acceptance.source.draft_sampling)
@@ -111,5 +111,7 @@ def _print(question: Question, form: Answer) -> None:
     if form.server is None:
         answer(data, text, form=form)
         return
+    from specplan.reports.flags import flags_of_plans
+
     flags = lost + flags_of_plans(rows, question.drafter, server=form.server, p_min=p_min)
     answer(lambda: {**data(), "export": flags}, lambda: flags, form=form)

@@ -17,6 +17,10 @@ from fresh import modules_after
 from specplan.main import SUMMARIES, main
 
 HEAVY = ("torch", "transformers", "kenlm", "matplotlib", "scipy.optimize", "scipy.stats", "tqdm")
+NOT_OF_TWO_NUMBERS = (
+    "engines.observing", "engines.servers", "estimator.profiles", "estimator.traces",
+    "estimator.model_shapes", "simulator.cost.fitted.by_batch", "simulator.cost.roofline.",
+)  # fmt: skip
 
 Failing = Callable[[BaseException], Result]
 
@@ -135,6 +139,14 @@ def test_plan_imports_nothing_heavy() -> None:
     modules, _ = modules_after(*(f"plan --alpha 0.8 {costs}" for costs in plans))
     assert not modules & set(HEAVY)
     assert "numpy" in modules
+
+
+def test_a_plan_from_two_numbers_imports_neither_profiles_fits_nor_observations() -> None:
+    modules, _ = modules_after("plan --alpha 0.8 --c 0.05")
+    assert not [name for name in modules if name.startswith(NOT_OF_TWO_NUMBERS)]
+    assert "scipy" not in modules
+    packages = {"specplan", "simulator", "estimator", "engines", "ngram", "studies", "reference"}
+    assert len([name for name in modules if name.partition(".")[0] in packages]) <= 68
 
 
 def test_completing_command_names_imports_no_command() -> None:
