@@ -16,7 +16,7 @@ from engines.kind import EngineKind, PrintedCounts, engine_kinds, listed
 from engines.observing.observation import Observation
 from engines.observing.printed import text_of
 from engines.servers.http import get_text
-from estimator.writing import MOST_BYTES, json_objects, text_blocks
+from reference.files import MOST_BYTES, json_objects, text_blocks
 
 SCRAPE_SECONDS = 30.0
 STDIN = Path("/dev/stdin")

@@ -1,18 +1,10 @@
-"""Records as JSON, and files that are written atomically.
-
-Packages above read files by the names that this module takes from `reference.files`.
-"""
+"""Records as JSON, and files that are written atomically."""
 
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from reference.files import MOST_BYTES as MOST_BYTES
-from reference.files import json_objects as json_objects
-from reference.files import limited as limited
-from reference.files import read_json as read_json
-from reference.files import text_blocks as text_blocks
 from reference.files import whole_file
 
 

@@ -13,7 +13,7 @@ ALLOWED: dict[str, set[str]] = {
     "reference": set(),
     "ngram": {"reference"},
     "estimator": {"simulator", "reference", "ngram"},
-    "engines": {"simulator", "estimator"},
+    "engines": {"simulator", "reference", "estimator"},
     "studies": {"simulator", "reference", "ngram", "estimator"},
     "figures": {"simulator", "estimator", "studies"},
     "specplan": {"simulator", "reference", "ngram", "estimator", "engines", "studies", "figures"},

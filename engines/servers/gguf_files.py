@@ -7,7 +7,7 @@ import gguf
 import numpy as np
 from safetensors.numpy import load_file
 
-from estimator.writing import read_json
+from reference.files import read_json
 
 ARCHITECTURE = "LlamaForCausalLM"
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from engines.engine import Completion
-from estimator.writing import limited
+from reference.files import limited
 
 # Time limit of an answer to a prompt.
 TIMEOUT_SECONDS = 600.0

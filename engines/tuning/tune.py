@@ -30,8 +30,8 @@ from estimator.draft_names.kind import EMBEDDED
 from estimator.loading.pairs import load, one_draft
 from estimator.progress import SILENT, Progress
 from estimator.prompts.prompts import prompt_ids
-from estimator.timing.arms import Subject
 from estimator.timing.threads import computing, require_one_process
+from reference.speculative import Subject
 
 # A page of each kind of server, and a key that it has.
 PAGES = (("llama.cpp", "/props", "build_info"), ("vllm", "/version", "version"))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from estimator.profiles.parts import Level
 from estimator.timing.precision import polish
-from estimator.writing import read_json
+from reference.files import read_json
 from simulator.cost.fitted.runs import USUAL_ERROR, LoadPoint, Run
 from simulator.numerics.intervals import CONFIDENCE
 

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cache
+from importlib.metadata import entry_points
 from inspect import isabstract, isclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -29,6 +30,8 @@ DrafterOf = Callable[["Sampling"], "Drafter"]
 # Drafts along recorded texts, up to a longest draft.
 Copies = Callable[["Texts", int], "Copied"]
 EMBEDDED = "embedded"
+# The group of installed programs' entry points that name packages of kinds.
+ENTRY_POINTS = "specplan.draft_names"
 # Order in which kinds try a name: names joined by words, joined by signs, own names, any name.
 JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME, ANY_NAME = range(4)
 
@@ -202,14 +205,16 @@ def positive(value: str, form: str, text: str) -> int:
     return int(value)
 
 
-# Studies are above this package, so they are found by name; they may be missing.
-FOLDERS = ("estimator.draft_names", "studies.blockwise.draft_names")
-
-
 @cache
 def drafter_kinds() -> tuple[type[DrafterKind], ...]:
-    """Returns all kinds of drafter, in the order in which they try to parse a name."""
-    classes = {each for each in members(*FOLDERS) if isclass(each) and not isabstract(each)}
+    """Returns all kinds of drafter, in the order in which they try to parse a name.
+
+    They are the classes in `estimator.draft_names` and in the packages that installed programs,
+    ours included, declare as entry points of the group ENTRY_POINTS.
+    """
+    folders = (point.value for point in entry_points(group=ENTRY_POINTS))
+    objects = members("estimator.draft_names", *folders)
+    classes = {each for each in objects if isclass(each) and not isabstract(each)}
     kinds = (each for each in classes if issubclass(each, DrafterKind))
     return tuple(sorted(kinds, key=lambda kind: (kind.match_priority, kind.__name__)))
 

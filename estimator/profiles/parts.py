@@ -16,7 +16,7 @@ from estimator.traces.traces import Verification
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import FromCounts, from_counts
 from simulator.acceptance.replay import Replayed
-from simulator.numerics.intervals import FORMER_CONFIDENCE, deviations, wilson_trials
+from simulator.numerics.intervals import CONFIDENCE, deviations, wilson_trials
 
 Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
 # The level of an interval.
@@ -42,14 +42,14 @@ class Estimate:
 class Alpha:
     """The acceptance rate α with its interval, and the number of tokens and prompts behind it.
 
-    confidence: confidence level of all intervals in the profile; None, in old profiles: 0.95.
+    confidence: confidence level of all intervals in the profile.
     spread: standard deviation of α between requests; None if requests were not counted separately.
     """
 
     value: Rate
     low: float | None = None
     high: float | None = None
-    confidence: Level | None = None
+    confidence: Level = CONFIDENCE
     tokens: Count | None = None
     prompts: Count | None = None
     spread: NotNegative | None = None
@@ -57,7 +57,7 @@ class Alpha:
     @property
     def level(self) -> float:
         """The confidence level of the intervals."""
-        return FORMER_CONFIDENCE if self.confidence is None else self.confidence
+        return self.confidence
 
     @property
     def logit_error(self) -> float:

@@ -17,8 +17,14 @@ from reference.laws import seeded
 from reference.models.model import positions_of, text_limit
 from reference.policies import Adaptive, Confidence, Fixed, Policy
 from reference.records import Block, Stopping
-from reference.speculative import Session, opening_text, plain_session, speculative_session, start
-from reference.speculative import Subject as Subject
+from reference.speculative import (
+    Session,
+    Subject,
+    opening_text,
+    plain_session,
+    speculative_session,
+    start,
+)
 from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import best_gamma
 from simulator.cost.cost import Cost

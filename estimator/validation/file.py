@@ -10,7 +10,7 @@ import msgspec
 from estimator.profiles.parts import Level
 from estimator.writing import builtins
 from reference.files import read_json
-from simulator.numerics.intervals import CONFIDENCE, FORMER_CONFIDENCE
+from simulator.numerics.intervals import CONFIDENCE
 
 SPECULATIVE: Final = "speculative"
 BILD: Final = "bild"
@@ -202,7 +202,7 @@ def parse_validation(document: Any, *, name: str) -> Validated:
     if not isinstance(rows, list) or not rows:
         raise ValueError(f"{name} has no rows: it is not the output of validate --json")
     try:
-        level = msgspec.convert(document.get("confidence", FORMER_CONFIDENCE), Level)
+        level = msgspec.convert(document.get("confidence", CONFIDENCE), Level)
     except msgspec.ValidationError as error:
         raise ValueError(f"confidence of {name} is no level of intervals: {error}") from None
     parsed = parse_rows(rows, ValidationRow, name=name)

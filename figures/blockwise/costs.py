@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from figures import drawing
 from figures.blockwise.tables import analysis, our_setup
 from figures.numbers import Numbers, numbers, published, published_grid, results
-from simulator.numerics.intervals import FORMER_CONFIDENCE, percent
+from simulator.numerics.intervals import percent
 
 HEADS, PARALLEL_DRAFTS = 9, 16
 CONTEXTS = (128, 512, 1024, 2048)
@@ -139,13 +139,13 @@ def compute_times(table: str) -> Numbers:
 def _how() -> str:
     """Returns how our times were measured, for the small print."""
     found = results("lattice")
-    setup, level = found.setup, getattr(found, "confidence", FORMER_CONFIDENCE)
+    setup = found.setup
     sizes = ", ".join(f"{name} {sum(n) / 1e6:.1f} M" for name, n in vars(setup.ngrams).items())
     return (
         f"Ours: numpy {setup.numpy}, one core of an AMD EPYC virtual machine, {setup.date}; "
         f"{setup.lattices} lattices along held-out library code, the fastest of "
         f"{setup.repeats} repeats of each, mean and "
-        f"{percent(level)} interval over lattices; n-grams: {sizes}"
+        f"{percent(found.confidence)} interval over lattices; n-grams: {sizes}"
     )
 
 

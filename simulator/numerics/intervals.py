@@ -1,6 +1,6 @@
 """The confidence level of all intervals, and Wilson's interval of a counted rate.
 
-Files name their level in the field `confidence`; without it, the level is `FORMER_CONFIDENCE`.
+Files name their level in the field `confidence`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from simulator.numerics.arguments import Floats
 
 # Probability that an interval holds the true value.
 CONFIDENCE = 0.9
-FORMER_CONFIDENCE = 0.95
 # Quantiles at the lower and the upper end of an interval.
 ENDS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from simulator.numerics.intervals import FORMER_CONFIDENCE
+from simulator.numerics.intervals import CONFIDENCE
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -112,4 +112,4 @@ class Analysis(msgspec.Struct, frozen=True):
     h_max_by_text: tuple[int, ...]
     block_efficiency_by_text: tuple[float, ...]
     h_max_correlation: Interval
-    confidence: float = FORMER_CONFIDENCE
+    confidence: float = CONFIDENCE

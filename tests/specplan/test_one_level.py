@@ -57,7 +57,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
     write_profile(made_profile("draft", alpha=0.7, c=0.1), found["FILE"])
     old = json.loads(found["FILE"].read_text())
     for holder in (old, *old["draftings"].values()):
-        del holder["alpha"]["confidence"]
+        holder["alpha"]["confidence"] = 0.95
     found["OLD"].write_text(json.dumps(old))
     found["LOG"].write_text(LOG)
     return found
@@ -138,11 +138,10 @@ def test_few_prompts_widen_an_interval_to_student_s() -> None:
     assert np.log(own.high / own.replay) == pytest.approx(scipy.stats.t.ppf(0.95, 7) * error)
 
 
-@pytest.mark.parametrize("level", [None, 0.5, 0.9, 0.95])
-def test_doubt_follows_the_level_that_a_file_names(level: float | None) -> None:
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95])
+def test_doubt_follows_the_level_that_a_file_names(level: float) -> None:
     """Counts give one doubt at every level of the interval around them."""
-    used = 0.95 if level is None else level
-    ends = wilson(70, 100, confidence=used)
+    ends = wilson(70, 100, confidence=level)
     drafting = DraftAcceptance(
         Alpha(0.7, *ends, level), accepted_by_position=(Estimate(0.7, *ends),)
     )
@@ -150,14 +149,14 @@ def test_doubt_follows_the_level_that_a_file_names(level: float | None) -> None:
     _, counted = from_counts([Accepted.of_rates([0.7], drafts=100)]).log_lengths(np.array([1]))
     assert covariance == pytest.approx(counted, rel=1e-6)
     reach = np.log([end / (1 - end) for end in ends])
-    deviations = scipy.stats.norm.ppf((1 + used) / 2)
+    deviations = scipy.stats.norm.ppf((1 + level) / 2)
     assert drafting.alpha.logit_error == pytest.approx((reach[1] - reach[0]) / 2 / deviations)
 
 
-def test_a_validation_without_a_level_is_of_the_former_one() -> None:
+def test_a_validation_names_its_level() -> None:
     row = {"draft": "d", "temperature": 0, "measured": 2, "tokens": 9, "measured_low": 1.5}
-    assert parse_validation({"rows": [row]}, name="v.json").confidence == 0.95
-    assert parse_validation({"rows": [row], "confidence": 0.9}, name="v.json").confidence == 0.9
+    assert parse_validation({"rows": [row]}, name="v.json").confidence == CONFIDENCE
+    assert parse_validation({"rows": [row], "confidence": 0.95}, name="v.json").confidence == 0.95
     with pytest.raises(ValueError, match=r"confidence of v\.json .* < 1\.0"):
         parse_validation({"rows": [row], "confidence": 1.5}, name="v.json")
 
