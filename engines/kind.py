@@ -119,12 +119,14 @@ class PrintedCounts:
     marks: metric prefixes, parts of log lines, or JSON keys; any one of them identifies the text.
     reader: the function that reads the text, as "module:name" in engines.observing.
     program: name of the program that prints the JSON.
+    version_page: path of the server's page whose JSON object has `version`.
     """
 
     form: Literal["metrics", "log", "JSON"]
     marks: tuple[str, ...]
     reader: str
     program: str = ""
+    version_page: str | None = None
 
     def read(self, text: Any, gamma: int | None) -> Observation:
         """Returns the counts in a text or JSON object; gamma: γ stated by the user."""
@@ -145,7 +147,7 @@ class EngineKind:
     acceptance: default source of acceptance. "engine": the engine's servers score texts; "local":
       this machine scores texts; "counts": like "local", but profiles use the engine's counters.
     in_turn: whether servers of several γ run one after the other by default.
-    version_page: path of the server's page whose JSON object has `version`.
+    off_line: γ that the line through the times of steps leaves out, because they work differently.
     exports: writers of the engine's settings; None: no way to set its γ is known.
     wall: the largest step that is captured as a CUDA graph by default; None: no step is captured.
     """
@@ -160,7 +162,7 @@ class EngineKind:
     drafts_with_prompt: bool = False
     acceptance: Literal["engine", "local", "counts"] = "local"
     in_turn: bool = False
-    version_page: str | None = None
+    off_line: frozenset[int] = frozenset()
     prints: tuple[PrintedCounts, ...] = ()
     exports: Exports | None = None
     wall: Wall | None = None

@@ -86,18 +86,19 @@ def _scrape(source: str, gamma: int | None, timeout_seconds: float) -> Observati
     base = f"{parts.scheme}://{parts.netloc}"
     url = source if parts.path.strip("/") else f"{base}/metrics"
     page = get_text(url, timeout_seconds=timeout_seconds)
-    for kind, metrics in _printing("metrics"):
+    for _, metrics in _printing("metrics"):
         if _is_page(page, metrics):
-            return replace(metrics.read(page, gamma), version=_version(base, kind, timeout_seconds))
+            version = _version(base, metrics.version_page, timeout_seconds)
+            return replace(metrics.read(page, gamma), version=version)
     titles = listed([f"{kind.title}'s" for kind, _ in _printing("metrics")])
     raise ValueError(f"a metrics page must be {titles}, got none of their metrics")
 
 
-def _version(base: str, kind: EngineKind, timeout_seconds: float) -> str | None:
+def _version(base: str, path: str | None, timeout_seconds: float) -> str | None:
     """Returns the version that the server at `base` reports; None if it cannot be read."""
     with suppress(ValueError, OSError, AttributeError):  # no page, or no JSON object
-        if kind.version_page is not None:
-            page = get_text(base + kind.version_page, timeout_seconds=timeout_seconds)
+        if path is not None:
+            page = get_text(base + path, timeout_seconds=timeout_seconds)
             return text_of(json.loads(page), "version")
     return None
 

@@ -84,8 +84,13 @@ def score_text(
     """
     ids = torch.tensor([[*prompt, *tokens]])
     with torch.inference_mode():
-        rows = model(ids).logits[0, len(prompt) - 1 : -1].double()
-    text = ids[0, len(prompt) :, None]
+        rows = model(ids).logits[0, len(prompt) - 1 : -1]
+    return scores_of(rows, tokens, temperature=temperature)
+
+
+def scores_of(logits: Any, tokens: Sequence[int], *, temperature: float = 1.0) -> TextScores:
+    """Returns the scores of N tokens by a model's logits at each, a tensor of shape (N, V)."""
+    rows, text = logits.double(), torch.tensor(tokens)[:, None]
     own, less = rows.gather(1, text), torch.arange(rows.shape[1]) < text
     logs = torch.log_softmax(rows / (temperature if temperature > 0 else 1.0), dim=-1)
     return TextScores.of(

@@ -99,9 +99,8 @@ KIND = EngineKind(
     drafts_past_end=True,
     acceptance="engine",
     in_turn=True,
-    version_page="/version",
     prints=(
-        PrintedCounts("metrics", ("vllm",), "vllm:read_page"),
+        PrintedCounts("metrics", ("vllm",), "vllm:read_page", version_page="/version"),
         PrintedCounts("log", ("SpecDecoding metrics:",), "vllm:read_log"),
         PrintedCounts(
             "JSON", ("spec_decode_num_drafts", "model_id"), "vllm:read_bench", "vllm bench serve"

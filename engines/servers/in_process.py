@@ -45,12 +45,16 @@ class InProcessPair(ABC):
 
     def models(self, setting: Setting) -> tuple[Any, Any | None]:
         """Returns the model that decodes, and its draft; None in place of the draft if γ = 0."""
+        self.require_one_text(setting)
+        target, draft = self._loaded(self.target), self._loaded(self.draft)
+        return target if setting.model == "target" else draft, draft if setting.gamma > 0 else None
+
+    def require_one_text(self, setting: Setting) -> None:
+        """Refuses simultaneous requests."""
         if setting.concurrency != 1:
             raise ValueError(
                 f"concurrency must be 1 with {self.one_text}, got {setting.concurrency}"
             )
-        target, draft = self._loaded(self.target), self._loaded(self.draft)
-        return target if setting.model == "target" else draft, draft if setting.gamma > 0 else None
 
 
 # The tokens of a block, the time of its end, and its number of drafted tokens; None: γ, or fewer

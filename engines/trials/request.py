@@ -139,7 +139,7 @@ class ValidateEngine(OnEngine):
 
     @property
     def priced_gammas(self) -> tuple[int, ...]:
-        return priced_gammas(self.gammas)
+        return priced_gammas(self.gammas, off_line=self.kind.off_line)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,14 +189,22 @@ class MeasureEngine(OnEngine):
         if self.engine.target_url is not None:
             return ()
         longest = min(self.max_gamma, MOST_PRICED)
-        return priced_gammas((*(gamma for gamma in FEW_PRICED if gamma < longest), longest))
+        gammas = (*(gamma for gamma in FEW_PRICED if gamma < longest), longest)
+        return priced_gammas(gammas, off_line=self.kind.off_line)
 
 
 def _owners(has: Callable[[EngineKind], object]) -> str:
     return listed([f"{name}'s" for name in names_of(has)])
 
 
-def priced_gammas(gammas: Sequence[int]) -> tuple[int, ...]:
-    """Returns the γ to time: smallest, largest, and one between to check the line through both."""
-    ordered = sorted(set(gammas))
-    return tuple(sorted({ordered[0], ordered[len(ordered) // 2], ordered[-1]}))
+def priced_gammas(
+    gammas: Sequence[int], *, off_line: frozenset[int] = frozenset()
+) -> tuple[int, ...]:
+    """Returns the γ to time: smallest, largest, and one between to check the line through both.
+
+    off_line: γ that are timed if given, but not to find the line; see `EngineKind`.
+    """
+    given = set(gammas)
+    ordered = sorted(given - off_line or given)
+    ends = {ordered[0], ordered[len(ordered) // 2], ordered[-1]}
+    return tuple(sorted(ends | (given & off_line)))

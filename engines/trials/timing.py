@@ -40,19 +40,27 @@ class Steps:
 
     baseline_seconds: seconds per token without speculation.
     seconds: seconds per step (drafting and target pass) by γ, in ascending order; at least one γ.
+    off_line: γ that the line in γ leaves out; see `EngineKind`.
     """
 
     baseline_seconds: float
     seconds: Mapping[int, float]
+    off_line: frozenset[int] = frozenset()
+
+    @property
+    def _on_line(self) -> dict[int, float]:
+        kept = {g: seconds for g, seconds in self.seconds.items() if g not in self.off_line}
+        return kept if kept else dict(self.seconds)
 
     @property
     def line_error(self) -> float | None:
         """Relative error of the line through both ends at a γ between; None if none was timed."""
-        if len(self.seconds) < 3:
+        seconds = self._on_line
+        if len(seconds) < 3:
             return None
-        low, between, *_, high = self.seconds
-        ends = [self.seconds[low], self.seconds[high]]
-        return float(np.interp(between, [low, high], ends)) / self.seconds[between] - 1
+        low, between, *_, high = seconds
+        ends = [seconds[low], seconds[high]]
+        return float(np.interp(between, [low, high], ends)) / seconds[between] - 1
 
     @property
     def is_line(self) -> bool:
@@ -63,7 +71,7 @@ class Steps:
     def c(self) -> float:
         """Seconds per further drafted token (slope of the line, at least 0) / baseline_seconds."""
         # With a single γ, the line begins at the baseline's step.
-        *_, high = points = list(self.seconds.items())
+        *_, high = points = list(self._on_line.items())
         low = points[0] if len(points) > 1 else (0, self.baseline_seconds)
         return max(0.0, (high[1] - low[1]) / (high[0] - low[0])) / self.baseline_seconds
 
@@ -73,11 +81,15 @@ class Steps:
 
         The slope is reduced if the pass would take less than a share LEAST_PASS of some step.
         """
-        gammas = list(self.seconds)
+        gammas = list(self._on_line)
         kept = [gammas[0], gammas[-1]] if self.is_line else gammas
-        most = min(self.seconds[gamma] / gamma for gamma in kept)
+        most = min(seconds / gamma for gamma, seconds in self.seconds.items())
         draft = min(self.c * self.baseline_seconds, (1 - LEAST_PASS) * most)
         passes = {gamma + 1: self.seconds[gamma] - gamma * draft for gamma in kept}
+        # The line goes on right behind a γ that is not on it.
+        for gamma in self.off_line & self.seconds.keys() - set(kept):
+            passes.setdefault(gamma + 2, passes[kept[0] + 1])
+            passes[gamma + 1] = self.seconds[gamma] - gamma * draft
         return CostModel(target_seconds={1: self.baseline_seconds, **passes}, draft_seconds=draft)
 
 
@@ -122,7 +134,8 @@ class PassTimes:
 
     def out_of_order(self, use: Use) -> dict[int, str]:
         """Returns, by γ, a sentence if its step is significantly faster than a smaller γ's step."""
-        drafting = {g: found for (own, g), found in self.levels.items() if own == use and g > 0}
+        left_out = {0, *self.trial.kind.off_line}
+        drafting = {g: t for (own, g), t in self.levels.items() if own == use and g not in left_out}
         return steps_out_of_order(drafting, partial(self.step_ratio, use))
 
     @property
@@ -139,7 +152,8 @@ class PassTimes:
     def steps(self) -> Steps:
         """The step times on the timed prompts, from which the cost model is made."""
         gammas = self.trial.request.priced_gammas
-        return Steps(self.levels["priced", 0], {g: self.levels["priced", g] for g in gammas})
+        seconds = {gamma: self.levels["priced", gamma] for gamma in gammas}
+        return Steps(self.levels["priced", 0], seconds, self.trial.kind.off_line)
 
 
 def _resampled_interval(value: float, resampled: NDArray[np.float64], *, units: int) -> Interval:

@@ -80,7 +80,7 @@ class Search:
     def outlook(self, concurrency: int) -> Outlook:
         taken = [row.most_gamma for row in self.tuned.rows if row.most_gamma is not None]
         return Outlook(
-            self.tuned.runs(),
+            [run for run in self.tuned.runs() if run.gamma not in self.bench.kind.off_line],
             LoadPoint(self.tuned.context, concurrency),
             longest=max(1, min([self.how.max_gamma, *taken])),
             worth=self.how.worth / 100,
@@ -154,7 +154,11 @@ class Search:
         late = time.monotonic() > self._end and any(row.measured for row in rows)
         if late or len(rows) >= self.how.max_runs:
             return None
-        return self.outlook(concurrency).next_gamma
+        wanted, ran = self.outlook(concurrency).next_gamma, {row.gamma for row in rows}
+        # Forecasts are of the line, on which these γ are not.
+        while wanted is not None and wanted in self.bench.kind.off_line:
+            wanted = None if wanted + 1 in ran or wanted == self.how.max_gamma else wanted + 1
+        return wanted
 
     def _measure(self, concurrencies: tuple[int, ...], *gammas: int) -> None:
         knobs, before = [(gamma, 0.0) for gamma in gammas], None
@@ -217,7 +221,9 @@ class Search:
             following = now.next_gamma if following is None else following
             times = {row.gamma: row.ms_per_token for row in self.tuned.at(concurrency)}
             if max(times, default=0) > 0:
-                own = now.advised(now.advice.gamma, times.get(now.advice.gamma))
+                apart = now.advice.gamma in self.bench.kind.off_line
+                gamma = now.best_run if apart else now.advice.gamma
+                own = now.advised(gamma, times.get(gamma))
                 advised.append(with_threshold(self.tuned, own))
         flags = self.bench.flags(advised, self._draft)
         self.tuned = replace(self.tuned, advised=tuple(advised), next_gamma=following, flags=flags)

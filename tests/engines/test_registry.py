@@ -29,7 +29,9 @@ def test_a_kind_is_known_by_its_name_and_is_good_for_something(kind: EngineKind)
 
 
 def test_an_engine_that_nothing_is_known_of_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"must be one of llama\.cpp, mlx, sglang, .*, got ollama"):
+    with pytest.raises(
+        ValueError, match=r"must be one of llama\.cpp, mlx, .*sglang, .*, got ollama"
+    ):
         exports_of("ollama")
 
 

@@ -48,6 +48,22 @@ def test_steps_that_grow_faster_than_gamma_keep_their_prices() -> None:
     assert steps.cost.c == pytest.approx(0.99)
 
 
+def test_a_gamma_off_the_line_has_its_own_price_and_changes_no_other() -> None:
+    steps = Steps(1.0, {1: 4.0, 3: 2.5, 5: 3.5, 8: 5.0}, off_line=frozenset({1}))
+    assert steps.line_error == pytest.approx(0)
+    assert steps.c == pytest.approx(0.5)
+    prices = {1: 4.0, 2: 2.0, 3: 2.5, 4: 3.0, 8: 5.0}
+    assert steps.cost.block_seconds(list(prices)) == pytest.approx(list(prices.values()))
+    only = Steps(1.0, {1: 4.0}, off_line=frozenset({1}))
+    assert only.cost.block_seconds([1]) == pytest.approx([4.0])
+
+
+def test_a_gamma_off_the_line_is_timed_beside_the_gammas_of_the_line() -> None:
+    assert priced_gammas((1, 2, 4, 8), off_line=frozenset({1})) == (1, 2, 4, 8)
+    assert priced_gammas((3, 5, 8, 9), off_line=frozenset({1})) == (3, 8, 9)
+    assert priced_gammas((1,), off_line=frozenset({1})) == (1,)
+
+
 @pytest.mark.parametrize(
     ("gammas", "priced"),
     [((1, 2, 3, 4, 6, 8), (1, 4, 8)), ((8, 1), (1, 8)), ((4,), (4,)), ((1, 2, 4, 8), (1, 4, 8))],

@@ -1,0 +1,133 @@
+"""ONNX Runtime GenAI on the embedded pair: texts and rounds agree with the models."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from engine_pairs import DRAFT, TARGET, embedded_ids, run_of
+
+from engines.engine import Setting
+from engines.kind import EngineSettings, Models, engine_kinds
+from engines.servers.onnxruntime import CONFIGURATION, OnnxRuntime, OnnxServer
+from engines.text_scores import acceptance, local_scorer
+from simulator.acceptance.replay import Replay
+
+PROMPTS, TOKENS, GAMMA = embedded_ids(count=3), 24, 3
+LOCAL = local_scorer(TARGET, DRAFT)
+KIND = engine_kinds()["onnxruntime"]
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> OnnxRuntime:
+    """Returns the engine with the embedded pair, converted by the library's own builder."""
+    models = Models(TARGET, DRAFT, tmp_path_factory.mktemp("onnx"), 128)
+    # The draft's own folder has no tokenizer, which the builder copies.
+    whole = models.folder / "draft"
+    whole.mkdir()
+    for file in (*Path(DRAFT).iterdir(), *Path(TARGET).glob("tokenizer*")):
+        (whole / file.name).symlink_to(file)
+    stated = Models(TARGET, str(whole), models.folder, models.positions)
+    return OnnxRuntime.of_models(stated, EngineSettings("onnxruntime", threads=1))
+
+
+@pytest.mark.parametrize("gamma", [1, GAMMA, 8])
+def test_greedy_texts_and_rounds_are_the_replay_of_the_models(
+    engine: OnnxRuntime, gamma: int
+) -> None:
+    with engine.serve(Setting(0)) as server:
+        plain = run_of(server, PROMPTS, tokens=TOKENS, speculative=False)
+    with engine.serve(Setting(gamma, "sampled")) as server:
+        own = run_of(server, PROMPTS, tokens=TOKENS)
+    texts = [text.tokens for text in own.completions]
+    assert texts == [text.tokens for text in plain.completions]
+    scores = LOCAL(list(zip(PROMPTS, texts, strict=True)), 0.0)
+    assert all((target.ranks == 1).all() for target, _ in scores)
+    expected = sum(
+        Replay(acceptance(*pair, draft_sampling="sampled", temperature=0.0)[text.first :]).calls(
+            gamma
+        )
+        for pair, text in zip(scores, own.completions, strict=True)
+    )
+    assert own.steps(drafts_past_end=KIND.drafts_past_end) == expected
+    own.require_gamma(gamma, drafts_past_end=KIND.drafts_past_end)
+    assert own.total.accepted == sum(own.total.by_position)
+
+
+def test_sampled_rounds_accept_what_the_models_laws_allow(engine: OnnxRuntime) -> None:
+    prompts = PROMPTS * 4
+    with engine.serve(Setting(1, "sampled")) as server:
+        own = run_of(server, prompts, tokens=TOKENS, temperature=1.0)
+    texts = [text.tokens for text in own.completions]
+    scores = LOCAL(list(zip(prompts, texts, strict=True)), 1.0)
+    allowed = np.mean(
+        [acceptance(*pair, draft_sampling="sampled", temperature=1.0).mean() for pair in scores]
+    )
+    rate = own.total.accepted / own.total.drafts
+    # Some 170 rounds: four deviations, one false alarm in ten thousand.
+    assert abs(rate - allowed) < 4 * np.sqrt(allowed * (1 - allowed) / own.total.drafts)
+
+
+def test_a_round_of_one_drafted_token_takes_two_passes_of_the_target(engine: OnnxRuntime) -> None:
+    passes = {}
+    for gamma in (1, 2):
+        with engine.serve(Setting(gamma, "sampled")) as server:
+            generator = server._generator(PROMPTS[0], TOKENS, do_sample=False)
+        for _ in range(TOKENS):
+            generator.generate_next_token()
+        found = generator.get_speculative_stats()
+        passes[gamma] = found["target_forward_passes"] / found["rounds"]
+    assert passes[1] > 1.5
+    assert passes[2] == 1
+    assert KIND.off_line == {1}
+
+
+def test_the_engines_own_scores_are_the_models(engine: OnnxRuntime) -> None:
+    text = (PROMPTS[0], (5, 1000, 7, 29))
+    with engine.serve(Setting(0)) as server:
+        own = server.score(*text)
+    [(target, _)] = LOCAL([text], 1.0)
+    assert np.allclose(own.logprobs, target.logprobs, atol=1e-3)
+    assert own.ranks.tolist() == target.ranks.tolist()
+
+
+def test_a_folder_of_the_builder_is_taken_as_it_is(engine: OnnxRuntime, tmp_path: Path) -> None:
+    built = Path(engine.target, "target").resolve(), Path(engine.target, "draft").resolve()
+    models = Models(str(built[0]), str(built[1]), tmp_path, 128)
+    again = OnnxRuntime.of_models(models, EngineSettings("onnxruntime", threads=1))
+    with again.serve(Setting(GAMMA, "sampled")) as server:
+        assert isinstance(server, OnnxServer)
+        assert (
+            len(server.complete(PROMPTS[0], max_new_tokens=4, temperature=0.0, seed=1).tokens) == 4
+        )
+
+
+def test_a_path_that_leaves_the_folder_is_refused_by_the_library(
+    engine: OnnxRuntime, tmp_path: Path
+) -> None:
+    whole = json.loads(Path(engine.target, CONFIGURATION).read_text())
+    whole["model"]["decoder"]["filename"] = "../model.onnx"
+    (tmp_path / CONFIGURATION).write_text(json.dumps(whole))
+    with pytest.raises(RuntimeError, match="must not contain path traversal"):
+        engine.load(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        (Setting(17, "sampled"), "gamma must be at most 16 with onnxruntime, got 17"),
+        (Setting(2, "sampled", concurrency=2), "concurrency must be 1 with onnxruntime"),
+    ],
+)
+def test_what_the_library_cannot_do_is_refused(
+    engine: OnnxRuntime, setting: Setting, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message), engine.serve(setting):
+        pass
+
+
+def test_a_model_that_the_builder_does_not_know_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "gpt2", "architectures": ["None"]}')
+    models = Models(str(tmp_path), str(tmp_path), tmp_path, 128)
+    with pytest.raises(ValueError, match=r"a model must be one that .* converts, got .*: "):
+        OnnxRuntime.of_models(models, EngineSettings("onnxruntime"))
