@@ -231,8 +231,7 @@ def _along(trial: Trial, scores: Scores, gamma: int, case: Case) -> list[Along]:
             which = (prompt, *completion.tokens) if case[0] == 0 else (prompt, repeat)
             chances = acceptance(*scores[text], draft_sampling=way, temperature=case[0])
             start = 0 if trial.kind.drafts_with_prompt else completion.first
-            if len(chances) > start:  # else the prompt's pass wrote the whole text
-                found.append((which, chances, chances[start:]))
+            found.append((which, chances, chances[start:]))
     return found
 
 

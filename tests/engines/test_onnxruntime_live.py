@@ -1,6 +1,8 @@
 """ONNX Runtime GenAI on the embedded pair: texts and rounds agree with the models."""
 
 import json
+from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +11,12 @@ from engine_pairs import DRAFT, TARGET, embedded_ids, run_of
 
 from engines.engine import Setting
 from engines.kind import EngineSettings, Models, engine_kinds
-from engines.servers.onnxruntime import CONFIGURATION, OnnxRuntime, OnnxServer
+from engines.servers.onnx_files import CONFIGURATION
 from engines.text_scores import acceptance, local_scorer
 from simulator.acceptance.replay import Replay
+
+pytest.importorskip("onnxruntime_genai", reason="the extra onnxruntime is not installed")
+from engines.servers.onnxruntime import OnnxRuntime, OnnxServer
 
 PROMPTS, TOKENS, GAMMA = embedded_ids(count=3), 24, 3
 LOCAL = local_scorer(TARGET, DRAFT)
@@ -68,6 +73,40 @@ def test_sampled_rounds_accept_what_the_models_laws_allow(engine: OnnxRuntime) -
     assert abs(rate - allowed) < 4 * np.sqrt(allowed * (1 - allowed) / own.total.drafts)
 
 
+@pytest.mark.parametrize("gamma", [0, 1, GAMMA, 8])
+def test_the_id_that_ends_texts_does_not_end_ours(
+    engine: OnnxRuntime, gamma: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with engine.serve(Setting(0)) as server:
+        plain = run_of(server, PROMPTS, tokens=TOKENS, speculative=False)
+    texts = [text.tokens for text in plain.completions]
+    [(common, times)] = Counter(chain(*texts)).most_common(1)
+    assert times > len(PROMPTS)
+    built = [str(Path(engine.target, name).resolve()) for name in ("target", "draft")]
+    other = OnnxRuntime(*built, tmp_path, 1)
+    for name in ("target", "pair"):
+        place = tmp_path / name / CONFIGURATION
+        whole = json.loads(place.read_text())
+        place.write_text(json.dumps({"model": whole["model"] | {"eos_token_id": [common]}}))
+    monkeypatch.setattr(other, "_end", common)
+    with other.serve(Setting(gamma, "sampled")) as server:
+        own = run_of(server, PROMPTS, tokens=TOKENS, speculative=gamma > 0)
+    assert [text.tokens for text in own.completions] == texts
+    # A round counts no more tokens than it emitted; only the last may draft behind the text.
+    assert own.total.accepted <= own.decoded + gamma * len(PROMPTS)
+    if gamma > 0:
+        own.require_gamma(gamma, drafts_past_end=True)
+
+
+def test_texts_of_one_round_are_refused(engine: OnnxRuntime) -> None:
+    message = r"max_new_tokens must be at least gamma \+ 2 = 5 with onnxruntime, .* got 4"
+    with (
+        engine.serve(Setting(GAMMA, "sampled")) as server,
+        pytest.raises(ValueError, match=message),
+    ):
+        run_of(server, PROMPTS, tokens=GAMMA + 1)
+
+
 def test_a_round_of_one_drafted_token_takes_two_passes_of_the_target(engine: OnnxRuntime) -> None:
     passes = {}
     for gamma in (1, 2):
@@ -97,9 +136,8 @@ def test_a_folder_of_the_builder_is_taken_as_it_is(engine: OnnxRuntime, tmp_path
     again = OnnxRuntime.of_models(models, EngineSettings("onnxruntime", threads=1))
     with again.serve(Setting(GAMMA, "sampled")) as server:
         assert isinstance(server, OnnxServer)
-        assert (
-            len(server.complete(PROMPTS[0], max_new_tokens=4, temperature=0.0, seed=1).tokens) == 4
-        )
+        text = server.complete(PROMPTS[0], max_new_tokens=5, temperature=0.0, seed=1)
+    assert len(text.tokens) == 5
 
 
 def test_a_path_that_leaves_the_folder_is_refused_by_the_library(
