@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from estimator.writing import read_json
+from reference.files import read_json
 
 CONFIGURATION = "genai_config.json"
 BUILDER = "onnxruntime_genai.models.builder"
