@@ -22,7 +22,7 @@ ALLOWED: dict[str, set[str]] = {
 ROOMS: dict[str, list[str]] = {
     "simulator": ["numerics", "cost", "acceptance", "choice", "schemes", "traffic"],
     "reference": [
-        "files", "laws", "scoring", "models", "records", "policies",
+        "files", "sampling_ranges", "laws", "scoring", "models", "records", "policies",
         "drafter", "rules", "verify", "speculative", "beams", "state_heads",
         "drafters", "training",
     ],
