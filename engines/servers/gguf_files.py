@@ -12,8 +12,10 @@ from reference.files import read_json
 ARCHITECTURE = "LlamaForCausalLM"
 
 
-def write_gguf(folder: Path, tokenizer_folder: Path, path: Path) -> None:
+def write_gguf(folder: Path, tokenizer_folder: Path, path: Path, *, half: bool = False) -> None:
     """Writes a Llama-shaped model and its byte-level BPE tokenizer as a GGUF file in float32.
+
+    half: whether matrices are written in float16.
 
     Refuses other models and tokenizers, which llama.cpp's own converter handles.
     """
@@ -58,7 +60,8 @@ def write_gguf(folder: Path, tokenizer_folder: Path, path: Path) -> None:
         known = names.get_name(name, try_suffixes=(".weight", ".bias"))
         if known is None:
             raise ValueError(f"a model's weights must be Llama's, got {name} in {folder}")
-        writer.add_tensor(known, np.ascontiguousarray(values))
+        dtype = np.float16 if half and values.ndim > 1 else np.float32
+        writer.add_tensor(known, np.ascontiguousarray(values, dtype=dtype))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
