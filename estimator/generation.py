@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from estimator.loading.pairs import LoadedPair, load, one_draft, parse_policies, require_rule
+from estimator.draft_names.kind import one_draft
+from estimator.loading.pairs import LoadedPair, load, parse_policies, require_rule
 from estimator.rule_names import VERIFICATION, acceptance_rule
 from estimator.settings import (
     FIXED,

@@ -5,11 +5,13 @@ distribution.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from reference.sampling_ranges import require_sampling
 
 
 def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
@@ -147,9 +149,6 @@ def overlap(p: Laws, q: Laws) -> Tensor:
     return torch.minimum(p.probabilities, q.probabilities).sum(dim=-1)
 
 
-LEAST_TEMPERATURE = 1e-6
-
-
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """How logits become a next-token distribution (Leviathan et al. 2023, section 2.2).
@@ -172,22 +171,7 @@ class Sampling:
     repetition_penalty: float = 1.0
 
     def __post_init__(self) -> None:
-        # Written so that NaN fails each comparison.
-        if not (self.temperature == 0 or LEAST_TEMPERATURE <= self.temperature < float("inf")):
-            raise ValueError(
-                f"temperature must be 0, or finite and at least {LEAST_TEMPERATURE}, "
-                f"got {self.temperature}"
-            )
-        if self.top_k is not None and self.top_k < 1:
-            raise ValueError(f"top_k must be at least 1, got {self.top_k}")
-        if not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p must lie in (0, 1], got {self.top_p}")
-        if not 0 <= self.min_p <= 1:
-            raise ValueError(f"min_p must lie in [0, 1], got {self.min_p}")
-        if not 0 < self.repetition_penalty < float("inf"):
-            raise ValueError(
-                f"repetition_penalty must be finite and above 0, got {self.repetition_penalty}"
-            )
+        require_sampling(**asdict(self))
 
     @property
     def greedy(self) -> bool:

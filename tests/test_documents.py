@@ -46,6 +46,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_profile(made_profile(draft, alpha=0.7, c=0.1), folder / f"{name}.json")
     write_profile(complete(), folder / "profile.json")
     (folder / "validation.json").write_text(json.dumps(made_validation("D")))
+    planned = CliRunner().invoke(main, ["plan", "--alpha", "0.7", "--c", "0.1", "--json"])
+    (folder / "plan.json").write_text(planned.stdout)
     for name in ("traffic", "small-traffic", "eagle-traffic"):
         words = (
             "traffic --rate 1 --prompt-tokens 9 --output-tokens 50 --prompt-ms 20 --alpha 0.7 "

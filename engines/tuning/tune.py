@@ -26,8 +26,8 @@ from engines.tuning.outlook import Costs
 from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning
 from engines.tuning.search import Search, Shown
 from engines.tuning.tuned import Tuned
-from estimator.draft_names.kind import EMBEDDED
-from estimator.loading.pairs import load, one_draft
+from estimator.draft_names.kind import EMBEDDED, one_draft
+from estimator.loading.pairs import load
 from estimator.progress import SILENT, Progress
 from estimator.prompts.prompts import prompt_ids
 from estimator.timing.threads import computing, require_one_process

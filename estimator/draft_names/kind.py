@@ -231,3 +231,18 @@ def drafter_forms() -> str:
     kinds = sorted(drafter_kinds(), key=lambda kind: kind.match_priority != OWN_NAME)
     names = [form for kind in kinds for form in kind.names]
     return ", ".join(names[:-1]) + f", or {names[-1]}"
+
+
+def draft_names(models: ModelSettings) -> tuple[str, ...]:
+    """Returns the names of the drafters in the settings, by default the embedded draft's name."""
+    if not models.drafts and models.target not in (None, EMBEDDED):
+        raise ValueError("draft must be given with a target, got none")
+    return models.drafts or (EMBEDDED,)
+
+
+def one_draft(models: ModelSettings) -> str:
+    """Returns the name of the only drafter; refuses several."""
+    names = draft_names(models)
+    if len(names) > 1:
+        raise ValueError(f"draft must be given once, got {', '.join(names)}")
+    return names[0]

@@ -12,6 +12,7 @@ from estimator.draft_names.kind import (
     DrafterKind,
     DrafterOf,
     LoadContext,
+    draft_names,
     parse_drafter,
     walk,
 )
@@ -64,21 +65,6 @@ class LoadedPair:
     texts: list[Prompt]
     stopping: Stopping
     origins: list[str]
-
-
-def draft_names(models: ModelSettings) -> tuple[str, ...]:
-    """Returns the names of the drafters in the settings, by default the embedded draft's name."""
-    if not models.drafts and models.target not in (None, EMBEDDED):
-        raise ValueError("draft must be given with a target, got none")
-    return models.drafts or (EMBEDDED,)
-
-
-def one_draft(models: ModelSettings) -> str:
-    """Returns the name of the only drafter; refuses several."""
-    names = draft_names(models)
-    if len(names) > 1:
-        raise ValueError(f"draft must be given once, got {', '.join(names)}")
-    return names[0]
 
 
 def require_rule(drafts: Iterable[str], rule: Rule) -> None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from estimator.draft_names.kind import parse_drafter
+from estimator.draft_names.kind import one_draft, parse_drafter
 from estimator.loading.folders import own_hashes
-from estimator.loading.pairs import LoadedPair, load, one_draft
+from estimator.loading.pairs import LoadedPair, load
 from estimator.profiles.measurement import make_profile, measured_gammas
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile

@@ -13,8 +13,6 @@ from estimator.progress import notice
 from estimator.prompts.files import Prompt, prompt_of, read_prompts, require_characters
 from estimator.settings import EMBEDDED_PROMPT_TOKENS, PromptSource
 from reference.models.embedded import library_files
-from reference.models.hub import quiet, require_hub
-from reference.models.huggingface import encode_chat
 
 DEFINITION = re.compile(r"^(?:def|class) ", re.MULTILINE)
 
@@ -24,6 +22,8 @@ def wanted_prompts(settings: PromptSource, given: str | None = None) -> list[Pro
 
     given: the text of a single prompt; None: prompts are read from the source in the settings.
     """
+    if settings.chat and settings.prompt_tokens is not None:
+        raise ValueError("prompt_tokens cannot be given with chat: it would cut the template")
     if given is not None:
         if not given.strip():
             raise ValueError("prompt must not be empty, got an empty one")
@@ -69,8 +69,8 @@ def encoded_prompts(
             notice(f"the library has {len(held_out)} held-out sources of {tokens} tokens, no more")
         return held_out
     if settings.chat:
-        if longest is not None:
-            raise ValueError("prompt_tokens cannot be given with chat: it would cut the template")
+        from reference.models.huggingface import encode_chat
+
         return [encode_chat(tokenizer, prompt.text, name=target_name) for prompt in prompts]
     encoded = [tokenizer(prompt.text)["input_ids"][:longest] for prompt in prompts]
     if [] in encoded:
@@ -118,6 +118,8 @@ def read_dataset(name: str, settings: PromptSource) -> list[Prompt]:
     """
     from datasets import config, load_dataset
     from datasets.exceptions import DatasetsError
+
+    from reference.models.hub import quiet, require_hub
 
     kept = Path(config.HF_DATASETS_CACHE) / name.replace("/", "___")
     try:

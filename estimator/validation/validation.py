@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from estimator.loading.pairs import STOPPING, draft_names, load, parse_policies, require_rule
+from estimator.draft_names.kind import draft_names
+from estimator.loading.pairs import STOPPING, load, parse_policies, require_rule
 from estimator.progress import SILENT, Progress
 from estimator.rule_names import VERIFICATION, acceptance_rule
 from estimator.settings import FIXED, MAX_GAMMA, TimedPair, draft_sampling, require_read_lengths

@@ -9,7 +9,8 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from reference.models.architectures import CausalModel, EncoderDecoderModel
 from reference.models.cached_model import CachedModel
-from reference.models.hub import UNLOADABLE, quiet, require_reachable, unloadable
+from reference.models.folders import unloadable
+from reference.models.hub import UNLOADABLE, quiet, require_reachable
 from reference.models.recurrent_model import RecurrentModel, is_recurrent_model
 
 # accelerate's own maps: fill all GPUs evenly, all but the first, or one after the other.

@@ -13,7 +13,7 @@ from specplan.reports.output import print_json
 class ReportOptions:
     """Options of the page.
 
-    title: Title of the page.  [default: the target's name]
+    title: Title of the page.  [default: what the files are of]
     """
 
     output = output_option("Where to write the page.", required=True)
@@ -27,31 +27,34 @@ class ReportOptions:
 )
 @takes(ReportOptions)
 def report_command(files: tuple[Path, ...], output: Path, title: str | None, as_json: bool) -> None:
-    """Show in one self-contained page what was measured of drafts.
+    """Show in one self-contained page what commands wrote.
 
-    Takes profiles of `specplan measure`, what `specplan validate --json` printed and what
-    `specplan traffic -o` and `specplan tune -o` wrote, in any order: which draft, which gamma,
-    what gain and how sure first, then acceptance, costs, predicted against measured, rates of
-    requests, runs of tunings, where the time goes, and an explorer with the numbers of `specplan
-    plan`.
+    Takes any JSON that a command writes, one file or several, in any order: profiles of `specplan
+    measure`, and what `specplan plan`, `tune`, `observe`, `traffic`, `compare`, `validate` and
+    `tree` print with --json or write with -o. Each answer has its advice and odds, pictures, a
+    table, the flags, and its inputs; profiles share one answer, the best draft first. Sliders show
+    the numbers of `specplan plan` for other values.
 
     \b
     Example:
       specplan report small.json tiny.json validation.json traffic.json -o report.html
-      specplan report small.json tuned.json -o report.html
+      specplan report plan.json tuned.json -o report.html
     """
     import jinja2  # noqa: F401  # before anything is read
 
     from estimator.writing import write_whole
     from specplan.api.planning import exported
     from specplan.reports.page.inputs import read_inputs
-    from specplan.reports.page.page import page, page_json
+    from specplan.reports.page.page import page, page_json, sections
 
     inputs = read_inputs(files)
+    made = sections(inputs, exported)
     if title is None:
-        title = f"Speculative decoding of {inputs.profiles[0].profile.setup.target}"
-    write_whole(output, page(inputs, title=title, exported=exported).encode())
+        title = "Report" if len(made) > 1 else made[0].kind
+        if inputs.profiles:
+            title = f"Speculative decoding of {inputs.profiles[0].profile.setup.target}"
+    write_whole(output, page(made, title=title).encode())
     if as_json:
-        print_json({"output": output, **page_json(inputs, exported)})
+        print_json({"output": output, **page_json(inputs, made, exported)})
     else:
         click.echo(f"Wrote {output}")

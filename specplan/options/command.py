@@ -65,6 +65,10 @@ class Command(click.Command):
             try:
                 if not self.ways:
                     return super().invoke(ctx)
+                if "trust_remote_code" in ctx.params:  # it runs models
+                    from specplan.options.early import refuse_early
+
+                    refuse_early(ctx.params)
                 way, run = next(each for each in self.ways.items() if selects(each[0], ctx))
                 return run(*fill(ctx, records_of(run), way=way))
             except ValueError as error:  # it names the arguments of Python's functions

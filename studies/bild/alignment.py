@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from estimator.draft_names.kind import ModelKind, parse_drafter
-from estimator.loading.pairs import load, one_draft
+from estimator.draft_names.kind import ModelKind, one_draft, parse_drafter
+from estimator.loading.pairs import load
 from estimator.progress import SILENT, Progress
 from estimator.prompts.prompts import prompts_hash
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings

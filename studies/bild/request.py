@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from estimator.draft_names.kind import one_draft
 from estimator.generation import GenerateAlone, Started
-from estimator.loading.pairs import LoadedPair, load, one_draft
+from estimator.loading.pairs import LoadedPair, load
 from estimator.progress import SILENT, Progress, notice
 from estimator.prompts.files import whole_references
 from estimator.settings import ModelSettings, TimedPair, draft_sampling

@@ -25,7 +25,7 @@ from simulator.acceptance.from_counts import from_counts
 from simulator.numerics.intervals import CONFIDENCE, percent, wilson
 from specplan.main import main
 from specplan.reports.page.inputs import Named
-from specplan.reports.page.page import ranked
+from specplan.reports.page.profiles import ranked
 from specplan.reports.profile import profile_text
 
 SMALL = "--num-prompts 2 --max-new-tokens 8 --repeats 1 --max-gamma 2"

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -168,6 +170,43 @@ def models(folders: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     del weights["model.layers.1.mlp.up_proj.weight"]
     save_file(weights, incomplete, metadata={"format": "pt"})
     return folder
+
+
+# Messages of refusals that need neither PyTorch nor a tokenizer.
+EARLY = (
+    "draft must be given with a target, got none", "draft embedded needs the embedded target",
+    "draft_temperature must be 0, or", "top_k must", "top_p must", "min_p must",
+    "repetition_penalty must",
+    "temperature must be 0, or", "'no/such/folder' could", "tokenizer '/no/such' could",
+    "'prompts.txt' could not be loaded", "'nowhere/at/all' could not be loaded",
+    "tokenizer 'empty' could not be loaded", "prompts must", "a prompt must not",
+    "half.jsonl line 1", "prompt must not be empty", "chat needs a prompt", "prompt_tokens cannot",
+)  # fmt: skip
+WITHOUT_TORCH = """
+import json, sys
+for name in ("torch", "transformers", "tokenizers"):
+    sys.modules[name] = None  # any import of it now fails
+from click.testing import CliRunner
+from specplan.main import main
+results = [CliRunner().invoke(main, words) for words in json.load(sys.stdin)]
+print(json.dumps([[each.exit_code, each.stderr] for each in results]))
+"""
+
+
+def test_what_can_be_known_without_torch_is_refused_without_it(models: Path) -> None:
+    cases = [case.values for case in refused("models")]
+    known = [case for case in cases if case[1].startswith(EARLY)]
+    assert len(known) >= 2 * len(EARLY)
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH],
+        input=json.dumps([words for words, _ in known]),
+        capture_output=True,
+        text=True,
+        cwd=models,
+    )
+    assert ended.returncode == 0, ended.stderr
+    for (words, message), (status, error) in zip(known, json.loads(ended.stdout), strict=True):
+        assert (status, message in error) == (2, True), (words, error)
 
 
 @pytest.mark.parametrize(

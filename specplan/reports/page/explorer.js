@@ -1,66 +1,71 @@
-const field = (name) => document.getElementById(name);
-const KEYS = ["alpha", "c", "slope", "gamma"];
-
-/** E[τ] = 1 + α + … + α^γ (Leviathan et al. 2023, Eq. 1). */
-function expectedTokens(alpha, gamma) {
-  let sum = 1, power = 1;
-  for (let i = 1; i <= gamma; i++) sum += power *= alpha;
-  return sum;
+/** Returns the two grid points around a value, and the share of the second. */
+function around(values, value) {
+  const next = values.findIndex((each) => each >= value), upper = next < 0 ? values.length - 1 : next;
+  if (values[upper] === value || upper === 0) return [upper, upper, 0];
+  return [upper - 1, upper, (value - values[upper - 1]) / (values[upper] - values[upper - 1])];
 }
 
-/** The speed-up: E[τ] over what a block takes, in target steps. */
-function speedUp({ alpha, c, slope }, gamma) {
-  return expectedTokens(alpha, gamma) / (gamma * c + 1 + gamma * slope);
-}
-
-/** The smallest γ of the largest speed-up; 0: do not speculate. */
-function bestGamma(settings) {
-  let best = 0, factor = 1;
-  for (let gamma = 1; gamma <= DATA.max_gamma; gamma++) {
-    const longer = speedUp(settings, gamma);
-    if (longer > factor * (1 + DATA.tie)) [best, factor] = [gamma, longer];
-  }
-  return [best, factor];
-}
-
-function show(name, value, text) {
-  field(name).value = text;
-  field(name).dataset.value = value;
-}
-
-function explore() {
-  const settings = Object.fromEntries(KEYS.map((key) => [key, field(key).valueAsNumber]));
-  for (const key of KEYS) field(`${key}-value`).value = String(settings[key]);
-  const factor = speedUp(settings, settings.gamma);
-  const [best, most] = bestGamma(settings);
-  show("factor", factor, factor.toFixed(2));
-  show("best", best, best === 0 ? "do not speculate" : String(best));
-  show("best-factor", most, most.toFixed(2));
-  const tokens = expectedTokens(settings.alpha, settings.gamma);
-  show("tokens", tokens, tokens.toFixed(2));
-  const points = Array.from({ length: DATA.max_gamma }, (_, i) => ({ x: i + 1, y: speedUp(settings, i + 1), low: null, high: null }));
-  drawChart(field("explored"), {
-    x: "γ, drafted tokens",
-    y: "times the baseline",
-    series: [
-      { name: "speed-up", colour: 0, mark: "line", points },
-      { name: "this γ", colour: 1, mark: "dots", points: [points[settings.gamma - 1]] },
-    ],
+/** Returns the speed-up of each draft length: times between grid points are interpolated. */
+function interpolated(grid, settings) {
+  const places = grid.axes.map((axis) => around(axis.values, settings[axis.key]));
+  return grid.gammas.map((_, k) => {
+    let time = 0;
+    for (let corner = 0; corner < 2 ** places.length; corner++) {
+      let weight = 1, at = 0;
+      places.forEach(([lower, upper, share], i) => {
+        const up = (corner >> i) & 1;
+        weight *= up ? share : 1 - share;
+        at = at * grid.axes[i].values.length + (up ? upper : lower);
+      });
+      if (weight > 0) time += weight / grid.speed_up[at * grid.gammas.length + k];
+    }
+    return 1 / time;
   });
 }
 
-function start(from) {
-  for (const key of KEYS) field(key).value = from[key];
-  explore();
+/** Returns the draft length at the nearest point of the table of advice. */
+function lookedUp(grid, settings) {
+  let at = 0;
+  grid.axes.forEach((axis) => {
+    const values = axis.advised ?? axis.values, distances = values.map((value) => Math.abs(value - settings[axis.key]));
+    at = at * values.length + distances.indexOf(Math.min(...distances));
+  });
+  return grid.advised[at];
 }
 
-for (const from of DATA.start) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.textContent = `as ${from.name}`;
-  button.addEventListener("click", () => start(from));
-  document.querySelector(".starts").append(button);
+for (const [name, grid] of Object.entries(DATA.explorers)) {
+  const part = document.getElementById(name), field = (key) => part.querySelector(`[data-field="${key}"]`);
+  const value = (axis) => (axis.discrete ? axis.values[field(axis.key).valueAsNumber] : field(axis.key).valueAsNumber);
+  const place = (axis, number) => { field(axis.key).value = axis.discrete ? axis.values.indexOf(number) : number; };
+  const explore = () => {
+    const settings = Object.fromEntries(grid.axes.map((axis) => [axis.key, value(axis)]));
+    for (const axis of grid.axes) field(`${axis.key}-value`).value = String(settings[axis.key]);
+    const factors = interpolated(grid, settings), advised = lookedUp(grid, settings), factor = advised === 0 ? 1 : factors[advised - 1];
+    Object.assign(field("advised"), { value: advised === 0 ? "do not speculate" : String(advised) }).dataset.value = advised;
+    Object.assign(field("factor"), { value: factor.toFixed(2) }).dataset.value = factor;
+    part.querySelector("[data-chart]").dataset.factors = JSON.stringify(factors);
+    drawChart(part.querySelector("[data-chart]"), {
+      ...grid.chart, marks: advised === 0 ? [] : [["advised", advised, factor]],
+      series: [{ name: "speed-up", colour: 0, mark: "line", points: factors.map((y, i) => ({ x: grid.gammas[i], y, low: null, high: null })) }],
+    });
+  };
+  const start = (settings) => { for (const axis of grid.axes) if (settings[axis.key] !== undefined) place(axis, settings[axis.key]); explore(); };
+  const fromAddress = () => {
+    const found = new URLSearchParams(location.hash.slice(1));
+    return Object.fromEntries(grid.axes.filter((axis) => found.has(`${name}.${axis.key}`)).map((axis) => [axis.key, Number(found.get(`${name}.${axis.key}`))]));
+  };
+  const remember = () => {
+    const found = new URLSearchParams(location.hash.slice(1));
+    for (const axis of grid.axes) found.set(`${name}.${axis.key}`, value(axis));
+    history.replaceState(null, "", `#${found}`);
+  };
+  for (const from of grid.starts) {
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: `as ${from.name}` });
+    button.addEventListener("click", () => { start(from); remember(); });
+    part.querySelector(".starts").append(button);
+  }
+  for (const axis of grid.axes) field(axis.key).addEventListener("input", () => { explore(); remember(); });
+  addEventListener("hashchange", () => start(fromAddress()));
+  start({ ...grid.starts[0], ...fromAddress() });
+  sizes.observe(part.querySelector("[data-chart]"));
 }
-for (const key of KEYS) field(key).addEventListener("input", explore);
-new ResizeObserver(explore).observe(field("explored"));
-start(DATA.start[0]);

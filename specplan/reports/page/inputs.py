@@ -1,75 +1,94 @@
-"""The input files of a page (profiles, validations, tunings, traffic), recognised by content."""
+"""The input files of a page: JSON that a command writes, recognised by content."""
 
-import math
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from engines.tuning.tuned import Tuned, read_tuned
+from engines.tuning.tuned import FORMAT, Tuned, read_tuned
 from estimator.comparison import read_measured
 from estimator.profiles.best import BestGamma
 from estimator.profiles.profile import Profile
 from estimator.validation.file import Validated
 from figures.drawing import short_name
-from reference.files import read_json, read_whole
+from reference.files import read_json
 from simulator.numerics.intervals import CONFIDENCE
-from specplan.reports.traffic import crossing_text
+
+# The keys by which a command's JSON is recognised: all of one row.
+_KEYS = {
+    "plan": ("advised_gamma", "curve"),
+    "traffic": ("rows", "most_requests_per_second"),
+    "burst": ("rows", "burst"),
+    "size": ("candidates", "best"),
+    "observe": ("accepted_by_position", "block_efficiency", "source"),
+    "compare": ("differences", "a", "b"),
+    "tree": ("rows", "acceptance_by_rank"),
+}
 
 
-class Rate(msgspec.Struct, frozen=True):
-    """A server's load and speed at one request rate; times are None if the server is overloaded."""
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The JSON object of one command.
 
-    rate: float
-    speculation: bool
-    gamma: int
-    tokens_per_second: float
-    stable: bool
-    batch: float | None = None
-    tpot_ms: float | None = None
-    tpot_ms_low: float | None = None
-    tpot_ms_high: float | None = None
-    ttft_ms: float | None = None
-    request_ms: float | None = None
-    gain_probability: float | None = None
+    file: name of the file; "" if the command itself makes the page.
+    kind: a key of `_KEYS`, or "plans" for a plan with several rows.
+    """
 
-
-class TrafficFile(msgspec.Struct, frozen=True):
-    """A result of `specplan traffic` for one server, with the name of its file."""
-
-    prompt_tokens: float
-    output_tokens: float
-    rows: tuple[Rate, ...]
-    most_requests_per_second: float
-    most_requests_per_second_without: float
-    break_even_rate: float | None
-    break_even_rate_low: float | None = None
-    break_even_rate_high: float | None = None
-    draws: int = 0
-    name: str = ""
+    file: str
+    kind: str
+    data: Mapping[str, Any]
 
     @property
-    def crossing(self) -> str:
-        """Text with the rate above which speculation loses, and the odds of a gain by rate."""
-        low, high = self.break_even_rate_low, self.break_even_rate_high
-        ends = [math.inf if each is None else each for each in (low, high)] if self.draws else None
-        chances = {row.rate: row.gain_probability for row in self.rows if row.speculation}
-        return crossing_text(self.break_even_rate, ends, chances)
+    def command(self) -> str | None:
+        return self.data.get("command")
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Options of the command with their values; flags without a value are left out."""
+        words = shlex.split(self.command or "")
+        pairs = zip(words, [*words[1:], ""][: len(words)], strict=True)
+        stated = [(word, value) for word, value in pairs if word.startswith("--")]
+        return {word: value for word, value in stated if not value.startswith("--")}
+
+    @property
+    def about(self) -> str:
+        """Models, machine and file."""
+        options, data = self.options, self.data
+        names = [
+            _model(options[name]) for name in ("--target-config", "--target") if name in options
+        ]
+        drafts = [
+            _model(options[name]) for name in ("--draft-config", "--draft") if name in options
+        ]
+        text = " drafted by ".join([*names[:1], *drafts[:1]])
+        source = (
+            (data.get("cost") or {}).get("source")
+            if isinstance(data.get("cost"), Mapping)
+            else None
+        )
+        return ", ".join(filter(None, [text, source, self.file]))
+
+    @property
+    def flags(self) -> dict[str, str]:
+        """Flags that set the advice, by server."""
+        flags = dict(self.data.get("flags") or {})
+        if isinstance(self.data.get("export"), str):
+            flags.setdefault(self.options.get("--export", "flags"), self.data["export"])
+        return flags
+
+    @property
+    def inputs(self) -> list[tuple[str, str]]:
+        return [(name.removeprefix("--"), value) for name, value in self.options.items()]
 
 
-def quickest(files: Sequence[TrafficFile]) -> list[tuple[Rate, str]]:
-    """Returns, for each rate that all files contain, the row with the shortest request time.
-
-    Each row comes with its file's name. A single file gives [], since nothing is compared.
-    """
-    if len(files) < 2:
-        return []
-    timed = [(row, file.name) for file in files for row in file.rows if row.request_ms is not None]
-    common = set.intersection(*({row.rate for row in file.rows} for file in files))
-    common &= {row.rate for row, _ in timed}
-    timed.sort(key=lambda pair: pair[0].request_ms or 0.0)
-    return [next(pair for pair in timed if pair[0].rate == rate) for rate in sorted(common)]
+def _model(value: str) -> str:
+    """Returns the name of a model from the path of its config.json, its folder, or its name."""
+    path = Path(value)
+    in_folder = path.parts[-1:] == ("config.json",)
+    return path.parent.name if in_folder else path.name.removesuffix(".json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,22 +113,20 @@ class Named:
 class Inputs:
     """The contents of all input files.
 
-    tunings: pairs of a file's name and its tuning.
+    documents: JSON of commands, in the order of the files.
+    tunings, validations: pairs of a file's name and its content.
     """
 
-    profiles: tuple[Named, ...]
-    validations: tuple[Validated, ...]
-    traffic: tuple[TrafficFile, ...] = ()
+    profiles: tuple[Named, ...] = ()
+    documents: tuple[Document, ...] = ()
     tunings: tuple[tuple[str, Tuned], ...] = ()
+    validations: tuple[tuple[str, Validated], ...] = ()
 
 
 def read_inputs(paths: Sequence[Path]) -> Inputs:
-    """Returns the files' contents; refuses unknown files, and files without any profile."""
+    """Returns the files' contents; refuses files that no command writes."""
     files = [(path.name, _read(path)) for path in paths]
     profiles = [(name, each) for name, each in files if isinstance(each, Profile)]
-    if not profiles:
-        given = ", ".join(map(str, paths))
-        raise ValueError(f"a report must have at least one profile, got {given}")
     drafts = [short_name(profile.setup.draft) for _, profile in profiles]
     named = []
     for draft, (name, profile) in zip(drafts, profiles, strict=True):
@@ -117,17 +134,25 @@ def read_inputs(paths: Sequence[Path]) -> Inputs:
         named.append(Named(shown, name, profile))
     return Inputs(
         tuple(named),
-        tuple(each for _, each in files if isinstance(each, Validated)),
-        tuple(each for _, each in files if isinstance(each, TrafficFile)),
+        tuple(each for _, each in files if isinstance(each, Document)),
         tuple((name, each) for name, each in files if isinstance(each, Tuned)),
+        tuple((name, each) for name, each in files if isinstance(each, Validated)),
     )
 
 
-def _read(path: Path) -> Profile | Validated | TrafficFile | Tuned:
-    try:
-        found = msgspec.json.decode(read_whole(path), type=TrafficFile)
-        return msgspec.structs.replace(found, name=path.name)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        document = read_json(path, msgspec.json.decode)
-    form = document.get("format") if isinstance(document, dict) else None
-    return read_tuned(path) if str(form).startswith("specplan tune") else read_measured(path)
+def recognised(data: object) -> str | None:
+    """Returns the kind of a command's JSON object; None if it is not known."""
+    if not isinstance(data, dict):
+        return None
+    kinds = (kind for kind, keys in _KEYS.items() if all(key in data for key in keys))
+    rows = data.get("rows")
+    first = rows[0] if isinstance(rows, list) and rows else None
+    return next(kinds, "plans" if isinstance(first, dict) and "advised_gamma" in first else None)
+
+
+def _read(path: Path) -> Profile | Validated | Tuned | Document:
+    data = read_json(path, msgspec.json.decode)
+    if isinstance(data, dict) and str(data.get("format")).startswith(FORMAT[:13]):
+        return read_tuned(path)
+    kind = recognised(data)
+    return read_measured(path) if kind is None else Document(path.name, kind, data)

@@ -11,9 +11,9 @@ import torch
 from transformers import GenerationConfig
 
 import estimator.prompts.prompts
-from estimator.draft_names.kind import parse_drafter
+from estimator.draft_names.kind import draft_names, parse_drafter
 from estimator.loading.folders import file_stamps, model_files
-from estimator.loading.pairs import draft_names, load, parse_policies
+from estimator.loading.pairs import load, parse_policies
 from estimator.progress import Notice
 from estimator.rule_names import acceptance_rule
 from estimator.settings import (

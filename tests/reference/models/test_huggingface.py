@@ -21,7 +21,8 @@ from reference.laws import Sampling
 from reference.models.architectures import early_exit
 from reference.models.cached_model import CachedModel, input_device, is_spread
 from reference.models.embedded import weights_folder
-from reference.models.hub import ADVICE, quiet, require_reachable, unloadable
+from reference.models.folders import ADVICE, unloadable
+from reference.models.hub import quiet, require_reachable
 from reference.models.huggingface import (
     DeviceMap,
     encode_chat,

@@ -1,0 +1,74 @@
+"""Refuses models, prompts and sampling that cannot be used, before PyTorch is loaded."""
+
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
+
+# Larger files of prompts take longer to read than PyTorch to load, and are read only once.
+MOST_BYTES = 10_000_000
+Record = TypeVar("Record")
+
+
+def refuse_early(stated: Mapping[str, Any]) -> None:
+    """Raises ValueError for options of a run that no model, tokenizer or device could make valid.
+
+    stated: the values of a command's options, by name.
+    """
+    from reference.models.folders import require_folder
+    from reference.sampling_ranges import require_sampling
+
+    sampling = _of(SamplingSettings, stated)
+    temperatures = stated.get("temperatures") or (stated.get("temperature") or 0.0,)
+    for temperature in temperatures:
+        require_sampling(temperature=temperature, **_values(sampling))
+    if stated.get("draft_temperature") is not None:
+        try:
+            require_sampling(temperature=stated["draft_temperature"])
+        except ValueError as error:
+            raise ValueError(f"draft_{error}") from error
+    _refuse_prompts(_of(PromptSettings, stated), stated.get("prompt"))
+    models = _of(ModelSettings, stated)
+    if stated.get("engine") is None and stated.get("server") is None:
+        if models.target not in (None, "embedded"):
+            require_folder(str(models.target))
+        if "drafts" in stated and stated.get("decoder") != "autoregressive":
+            _refuse_drafts(models)
+
+
+def _refuse_prompts(text: PromptSettings, prompt: str | None) -> None:
+    from estimator.prompts.prompts import wanted_prompts
+
+    source = text.prompts
+    large = isinstance(source, str) and os.path.isfile(source)
+    large = large and os.path.getsize(str(source)) > MOST_BYTES
+    if text.dataset is not None or large:
+        return
+    with warnings.catch_warnings():  # the run's own reading gives them
+        warnings.simplefilter("ignore")
+        wanted_prompts(text, prompt)
+
+
+def _refuse_drafts(models: ModelSettings) -> None:
+    from estimator.draft_names.kind import draft_names, parse_drafter, walk
+    from estimator.draft_names.models import Embedded, HuggingFace
+    from reference.models.folders import require_folder
+
+    for part in (part for name in draft_names(models) for part in walk(parse_drafter(name))):
+        if isinstance(part, HuggingFace):
+            require_folder(part.name)
+        if isinstance(part, Embedded):
+            part.require(models.target or "embedded", tokenizer=None, settings=models)
+
+
+def _of(record: type[Record], stated: Mapping[str, Any]) -> Record:
+    """Returns a record of the options that it reads and that have a value."""
+    names = (each.name for each in fields(record))  # type: ignore[arg-type]
+    return record(**{name: stated[name] for name in names if stated.get(name) is not None})
+
+
+def _values(record: Any) -> dict[str, Any]:
+    return {each.name: getattr(record, each.name) for each in fields(record)}

@@ -1,0 +1,108 @@
+"""The grid behind a page's sliders: speed-ups and advice, computed ahead by the planner.
+
+The page interpolates times between grid points, and looks the draft length up. The time per token
+is linear in the costs, so that two values of each suffice; the grid in the acceptance rate is as
+fine as linear interpolation needs.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.acceptance.acceptance import Iid
+from simulator.choice.advice import NEAR
+from simulator.choice.plan import DEFAULT_MAX_GAMMA
+from simulator.cost.curves import CostModel
+
+# The largest relative error of interpolated times, and the digits of the grid's numbers.
+_ERROR, _DIGITS = 0.002, 6
+_MOST_C, _MOST_SLOPE = 1.0, 0.5
+# Points of the table of advised draft lengths: acceptance rates, c, slopes.
+_ALPHAS, _CS, _SLOPES = 51, 33, 17
+_READING = (
+    "Independent acceptances of rate α; a draft step takes c target steps, and each further token "
+    "of a target pass adds a share (the slope) of a step. Speed-ups were computed by specplan at "
+    "grid points and are within 0.5 % between them; the draft length is looked up."
+)
+Floats = NDArray[np.float64]
+
+
+def ratio_grid(starts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the grid over acceptance rate, c and slope of verification, as JSON.
+
+    starts: settings that the page offers, with name, alpha, c and slope; each is a grid point.
+    """
+    alphas = sorted({*_alphas(), *(start["alpha"] for start in starts)})
+    cs = sorted({0.0, _MOST_C, *(start["c"] for start in starts)})
+    slopes = sorted({0.0, _MOST_SLOPE, *(start["slope"] for start in starts)})
+    table = [np.linspace(0, 1, _ALPHAS), cs[-1] * np.linspace(0, 1, _CS) ** 2,
+             slopes[-1] * np.linspace(0, 1, _SLOPES) ** 2]  # fmt: skip
+    for values, key in zip(table, ("alpha", "c", "slope"), strict=True):
+        nearest = {int(np.abs(values - start[key]).argmin()): start[key] for start in starts}
+        for at, value in nearest.items():
+            values[at] = value
+    factors = _speed_ups(np.array(alphas), np.array(cs), np.array(slopes))
+    labels = ("α, acceptance rate", "c, draft step over target step", "slope of verification")
+    return {
+        "reading": _READING,
+        "axes": [
+            {"key": key, "label": label, "values": values, "advised": at.tolist(), "step": 0.001}
+            for key, label, values, at in zip(
+                ("alpha", "c", "slope"), labels, (alphas, cs, slopes), table, strict=True
+            )
+        ],
+        "gammas": list(range(1, DEFAULT_MAX_GAMMA + 1)),
+        "speed_up": [float(f"{factor:.{_DIGITS}g}") for factor in factors.ravel()],
+        "advised": advised(_speed_ups(*table)).ravel().tolist(),
+        "starts": [dict(start) for start in starts],
+        "chart": {
+            "x": "K", "y": "times the speed without speculation", "categories": [], "spans": [],
+            "levels": [{"y": 1.0, "label": "without speculation"}], "diagonal": False,
+        },
+    }  # fmt: skip
+
+
+def advised(factors: Floats) -> NDArray[np.int64]:
+    """Returns the smallest draft length within `NEAR` of the best; 0: do not speculate.
+
+    factors: speed-ups, shape (..., γ from 1).
+    """
+    with_none = np.concatenate([np.ones((*factors.shape[:-1], 1)), factors], axis=-1)
+    best = with_none.max(axis=-1, keepdims=True)
+    found: NDArray[np.int64] = np.argmax(with_none >= (1 - NEAR) * best, axis=-1)
+    return found
+
+
+def _speed_ups(alphas: Floats, cs: Floats, slopes: Floats) -> Floats:
+    """Returns the speed-ups, shape (alphas, cs, slopes, γ from 1)."""
+    gammas = np.arange(1, DEFAULT_MAX_GAMMA + 1)
+    tokens = np.array([Iid(float(alpha)).tokens_per_call(gammas) for alpha in alphas])
+    blocks = np.array([
+        [CostModel({1: 1.0, 2: 1.0 + slope}, c).block_seconds(gammas) for slope in slopes]
+        for c in cs
+    ])  # fmt: skip
+    found: Floats = tokens[:, None, None, :] / blocks
+    return found
+
+
+@cache
+def _alphas() -> tuple[float, ...]:
+    """Returns acceptance rates whose tokens per call are interpolated with an error of _ERROR."""
+    gammas, values, step = np.arange(1, DEFAULT_MAX_GAMMA + 1), [0.0], 0.1
+
+    def times(alpha: float) -> Floats:
+        return 1 / np.asarray(Iid(alpha).tokens_per_call(gammas))
+
+    while values[-1] < 1:
+        first = values[-1]
+        last = min(1.0, first + step)
+        middle = times((first + last) / 2)
+        if np.max(np.abs((times(first) + times(last)) / 2 / middle - 1)) <= _ERROR:
+            values.append(last)
+            step *= 1.3
+        else:
+            step *= 0.8
+    return tuple(round(value, 4) for value in values)

@@ -1,0 +1,120 @@
+"""The sections of an observed server and of a tree of drafts."""
+
+from specplan.reports.page.inputs import Document
+from specplan.reports.page.pictures import Chart, Section, Table, Threshold, number, series
+from specplan.reports.page.plans import curve_chart, headline, sureness
+
+_TREES = {"best": "best tree", "chain": "best chain"}
+_RATES = ("accepted_by_position", "conditional")
+
+
+def observation_section(document: Document) -> Section:
+    """Returns the section of the JSON of `specplan observe`."""
+    found, source = document.data, document.data["source"]
+    plan = found.get("plan")
+    length = f"{found['block_efficiency']:.2f} tokens per call at K = {found['gamma']}"
+    share = f"{100 * found['accepted_fraction']:.0f} % of {found['drafted']:,} drafted tokens"
+    sure = [f"Accepted: {share}, in {found['drafts']:,} drafts."]
+    if found.get("iid_consistent") is False:
+        sure.append("Positions are not accepted equally often, and plans count that.")
+    further = [name for name in _RATES if found[name]]
+    names = {
+        "accepted_by_position": "accepted, of all drafts",
+        "conditional": "if those before are",
+    }
+    made = [
+        each
+        for colour, name in enumerate(further)
+        for each in series(
+            names[name], colour,
+            ((at, rate["value"], rate["low"], rate["high"])
+             for at, rate in enumerate(found[name], 1)),
+        )
+    ]  # fmt: skip
+    chart = Chart(
+        "acceptance", "Acceptance by position",
+        "Share of drafts whose first, second, … token is accepted, counted by the server.",
+        "position in the draft", "share", made,
+    )  # fmt: skip
+    charts = [chart] * bool(made)
+    if plan is not None:
+        charts.insert(0, curve_chart(plan, plan["curve"]))
+        sure = [f"Observed: {length}.", *sureness(plan), *sure]
+    served = " ".join(filter(None, [source["kind"], source.get("version"), source.get("model")]))
+    cells = [
+        [str(at), _rate(rate), _rate(other)]
+        for at, (rate, other) in enumerate(
+            zip(found["accepted_by_position"], found["conditional"], strict=True), 1
+        )
+    ]
+    alpha = found["alpha_iid"]
+    inputs = [("server", served), ("drafts", f"{found['drafts']:,}"), *document.inputs]
+    if alpha is not None:
+        inputs.append(("α, if positions were equal", _rate(alpha)))
+    return Section(
+        kind="Observed",
+        about=", ".join(filter(None, [served, document.about])),
+        headline=f"Observed: {length}." if plan is None else headline(plan, plan["curve"]),
+        sure=sure,
+        charts=charts,
+        tables=[Table("By position", ["position", *names.values()], cells)] if cells else [],
+        flags=document.flags,
+        inputs=inputs,
+        command=document.command,
+        notes=[] if plan is None else plan["notes"],
+    )
+
+
+def _rate(rate: dict[str, float]) -> str:
+    return f"{number(rate['value'], 3)} [{number(rate['low'], 3)}, {number(rate['high'], 3)}]"
+
+
+def tree_section(document: Document) -> Section:
+    """Returns the section of the JSON of `specplan tree`."""
+    found = document.data
+    rows = found["rows"]
+    names = [f"batch {point['batch']}" for point in rows]
+    made = [
+        each
+        for colour, (name, label) in enumerate(_TREES.items())
+        for each in series(
+            label, colour,
+            ((at, point[name]["improvement_factor"]) for at, point in enumerate(rows)), "bars",
+        )
+    ]  # fmt: skip
+    first = rows[0]
+    best, chain = first["best"], first["chain"]
+    gains = best["improvement_factor"] > chain["improvement_factor"]
+    headline_ = (
+        f"Draft a tree of {best['nodes']} tokens, {best['depth']} deep: "
+        f"{best['improvement_factor']:.2f} times the speed without speculation; the best chain, "
+        f"K = {chain['nodes']}, gives {chain['improvement_factor']:.2f}."
+        if gains
+        else f"Draft a chain of K = {chain['nodes']}: no tree is faster "
+        f"({chain['improvement_factor']:.2f} times the speed without speculation)."
+    )
+    cells = [
+        [str(point["batch"]), *(
+            text for name in _TREES for text in (
+                str(point[name]["nodes"]), number(point[name]["expected_tokens"]),
+                number(point[name]["improvement_factor"]),
+            )
+        )]
+        for point in rows
+    ]  # fmt: skip
+    columns = ["batch", "tree: tokens", "per call", "speed-up", "chain: K", "per call", "speed-up"]
+    rates = ", ".join(f"{rate:g}" for rate in found["acceptance_by_rank"])
+    return Section(
+        kind="Tree",
+        about=document.about,
+        headline=headline_,
+        charts=[
+            Chart("trees", "Tree and chain", "Speed-up of the best tree and of the best chain.",
+                  "batch", "times the speed without speculation", made,
+                  levels=[Threshold(1.0, "without speculation")], categories=names)
+        ],
+        tables=[Table("By batch", columns, cells)],
+        flags=document.flags,
+        inputs=[("acceptance by rank", rates), *document.inputs],
+        command=document.command,
+    )  # fmt: skip

@@ -1,0 +1,136 @@
+"use strict";
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const SHOWN = new Intl.NumberFormat("en", { maximumSignificantDigits: 4, maximumFractionDigits: 0, roundingPriority: "morePrecision", useGrouping: false });
+const pictures = new Map();
+const printing = matchMedia("print");
+const colour = (name) => getComputedStyle(document.body).getPropertyValue(`--${name}`).trim();
+const shown = (point) => SHOWN.format(point.y) + (point.low === null ? "" : ` [${SHOWN.format(point.low)}, ${SHOWN.format(point.high)}]`);
+const xName = (chart, x) => (chart.categories.length ? chart.categories[x] : `${chart.x} ${SHOWN.format(x)}`);
+
+/** Returns what the chart has at x, a line for each series. */
+const linesAt = (chart, x) => chart.series.flatMap((series) => series.points.filter((point) => point.x === x).map((point) => `${series.name}: ${shown(point)}`));
+
+/** Returns a tooltip as an element, so that names are text and never markup. */
+function tip(chart, x) {
+  const box = document.createElement("div");
+  for (const line of [xName(chart, x), ...linesAt(chart, x)]) box.append(Object.assign(document.createElement("div"), { textContent: line }));
+  return box;
+}
+
+/** Returns a series as the library draws it: its band or its bars of uncertainty first. */
+function layers(series, shade, index) {
+  const points = series.points.map((point) => [point.x, point.y]);
+  const bounded = series.points.filter((point) => point.low !== null && point.high !== null);
+  const dots = series.mark === "dots";
+  const main = { name: series.name, type: { bars: "bar", dots: "scatter" }[series.mark] ?? "line", data: points, color: shade, symbolSize: dots ? 11 : 6, showSymbol: points.length < 40, lineStyle: { width: 2, type: series.mark === "dashed" ? "dashed" : "solid" }, barMaxWidth: 34, z: dots ? 5 : 3 };
+  if (dots) main.markLine = { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: shade, type: "solid", width: 2 }, data: bounded.map((point) => [{ coord: [point.x, point.low] }, { coord: [point.x, point.high] }]) };
+  if (dots || bounded.length < 2) return [main];
+  const edge = { type: "line", stack: `band ${index}`, stackStrategy: "all", symbol: "none", silent: true, lineStyle: { opacity: 0 }, tooltip: { show: false }, color: shade };
+  return [
+    { ...edge, data: bounded.map((point) => [point.x, point.low]) },
+    { ...edge, data: bounded.map((point) => [point.x, point.high - point.low]), areaStyle: { color: shade, opacity: 0.16 } },
+    main,
+  ];
+}
+
+function options(chart, width) {
+  const [ink, faint, line, card] = ["ink", "faint", "line", "card"].map(colour);
+  const ys = chart.series.flatMap((series) => series.points.flatMap((point) => [point.y, point.low ?? point.y, point.high ?? point.y]));
+  const xs = [...chart.series.flatMap((series) => series.points.map((point) => point.x)), ...(chart.diagonal ? ys : []), ...chart.spans.flatMap((span) => [span.first, span.last])];
+  const [first, last] = [Math.min(...xs), Math.max(...xs)];
+  const rule = (label, from, to, above) => ({ type: "line", silent: true, color: faint, symbolSize: 0, lineStyle: { width: 1, type: "dotted", color: ink }, data: [{ value: from, label: { show: label !== "", formatter: label, position: "right", distance: 0, offset: [0, above], color: ink, backgroundColor: colour("paper"), padding: 1 } }, to] });
+  const ends = chart.categories.length ? [0, chart.categories.length - 1] : [first, last];
+  const areas = chart.spans.map((span) => [{ name: span.label, xAxis: span.first, itemStyle: { color: span.colour === null ? faint : colour(`colour-${span.colour % 8}`), opacity: 0.14 } }, { xAxis: span.last }]);
+  const axis = { nameLocation: "middle", nameTextStyle: { color: faint, fontSize: 13 }, axisLabel: { color: faint, fontSize: 12 }, axisLine: { lineStyle: { color: line } }, splitLine: { lineStyle: { color: line, opacity: 0.6 } } };
+  const names = chart.series.map((series) => series.name);
+  return {
+    animation: false,
+    textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
+    grid: { left: 58, right: 24, top: 30, bottom: 52 + 22 * Math.ceil(names.join("      ").length * 8 / width) },
+    legend: { data: names, bottom: 0, left: 0, textStyle: { color: faint, fontSize: 13 }, inactiveColor: line, selectedMode: true },
+    tooltip: { trigger: chart.diagonal ? "item" : "axis", confine: true, backgroundColor: card, borderColor: faint, textStyle: { color: ink }, formatter: (found) => tip(chart, Number([found].flat()[0].value[0])) },
+    dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: "shift", moveOnMouseWheel: false, preventDefaultMouseMove: false, filterMode: "none" }],
+    xAxis: { ...axis, type: chart.categories.length ? "category" : chart.logarithmic ? "log" : "value", logBase: 2, data: chart.categories.length ? chart.categories : undefined, name: chart.x, nameGap: 30, min: chart.categories.length || chart.diagonal ? undefined : first, max: chart.categories.length || chart.diagonal ? undefined : last, scale: true, splitLine: { show: false } },
+    yAxis: { ...axis, type: "value", name: chart.y, nameGap: 42, scale: chart.diagonal, max: chart.highest ?? undefined },
+    series: [
+      ...chart.series.flatMap((series, index) => layers(series, colour(`colour-${series.colour % 8}`), index)),
+      ...chart.levels.map((level) => rule(level.label, [ends[0], level.y], [ends[1], level.y], -9)),
+      ...(chart.diagonal ? [rule("", [Math.max(Math.min(...ys), first), Math.max(Math.min(...ys), first)], [last, last], 0)] : []),
+      { type: "line", silent: true, symbol: "none", lineStyle: { opacity: 0 }, data: [[ends[0], Math.min(...ys)], [ends[1], Math.max(...ys)]], markArea: { silent: true, label: { color: ink, position: "insideTop" }, data: areas } },
+      { type: "scatter", silent: true, symbol: "circle", symbolSize: 17, itemStyle: { color: "transparent", borderColor: ink, borderWidth: 2 }, z: 6, data: chart.marks.map(([label, x, y]) => ({ value: [x, y], label: { show: true, formatter: label, position: "top", color: ink, fontWeight: "bold" } })) },
+    ],
+  };
+}
+
+function drawChart(figure, chart) {
+  const picture = pictures.get(figure) ?? echarts.init(figure, null, { renderer: "svg" });
+  pictures.set(figure, picture);
+  figure.chart = chart;
+  picture.resize();
+  picture.setOption(options(chart, figure.clientWidth), { notMerge: true });
+}
+
+/** Downloads a chart as it is on the screen; PNG is drawn once more, on a canvas twice as fine. */
+function save(figure, kind) {
+  const link = document.createElement("a");
+  link.download = `${figure.dataset.chart}.${kind}`;
+  if (kind === "svg") link.href = pictures.get(figure).getDataURL({ type: "svg" });
+  else {
+    const canvas = document.createElement("div");
+    Object.assign(canvas.style, { width: `${figure.clientWidth}px`, height: `${figure.clientHeight}px` });
+    const copy = echarts.init(canvas, null, { renderer: "canvas", width: figure.clientWidth, height: figure.clientHeight });
+    copy.setOption(options(figure.chart, figure.clientWidth));
+    link.href = copy.getDataURL({ type: "png", pixelRatio: 2, backgroundColor: colour("paper") });
+    copy.dispose();
+  }
+  link.click();
+}
+
+function zoom(figure, factor) {
+  const [{ start, end }] = pictures.get(figure).getOption().dataZoom;
+  const half = Math.min(50, Math.max(2, (end - start) / 2 * factor)), middle = Math.min(100 - half, Math.max(half, (start + end) / 2));
+  pictures.get(figure).dispatchAction({ type: "dataZoom", start: middle - half, end: middle + half });
+}
+
+/** Moves the tooltip by keys, and says what it shows. */
+function press(event) {
+  const figure = event.currentTarget, zooms = { "+": 0.5, "-": 2, 0: 1e9 };
+  if (event.key in zooms) zoom(figure, zooms[event.key]);
+  const steps = { ArrowRight: 1, ArrowLeft: -1, Home: -1e9, End: 1e9 };
+  if (!(event.key in steps)) return;
+  event.preventDefault();
+  const chart = figure.chart, xs = [...new Set(chart.series.flatMap((series) => series.points.map((point) => point.x)))].sort((a, b) => a - b);
+  const at = Math.min(xs.length - 1, Math.max(0, (figure.at ?? -1) + steps[event.key]));
+  figure.at = at;
+  const index = chart.series.findIndex((series) => series.points.some((point) => point.x === xs[at]));
+  const drawnIndex = pictures.get(figure).getOption().series.findIndex((series) => series.name === chart.series[index].name);
+  pictures.get(figure).dispatchAction({ type: "showTip", seriesIndex: drawnIndex, dataIndex: chart.series[index].points.findIndex((point) => point.x === xs[at]) });
+  figure.parentElement.querySelector(".spoken").textContent = [xName(chart, xs[at]), ...linesAt(chart, xs[at])].join("; ");
+}
+
+const redraw = () => { for (const figure of pictures.keys()) drawChart(figure, figure.chart); };
+const sizes = new ResizeObserver((entries) => {
+  for (const { target } of entries) if (target.clientWidth) drawChart(target, target.chart ?? DATA.charts[target.dataset.chart]);
+});
+for (const figure of document.querySelectorAll("[data-chart]")) {
+  figure.addEventListener("keydown", press);
+  if (figure.dataset.chart in DATA.charts) sizes.observe(figure);
+  for (const button of figure.parentElement.querySelectorAll("button[data-save]")) button.addEventListener("click", () => save(figure, button.dataset.save));
+  for (const button of figure.parentElement.querySelectorAll("button[data-zoom]")) button.addEventListener("click", () => zoom(figure, Number(button.dataset.zoom)));
+}
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+printing.addEventListener("change", redraw);
+addEventListener("beforeprint", () => { for (const fold of document.querySelectorAll("details")) fold.open = true; });
+
+for (const button of document.querySelectorAll("button.copy")) {
+  button.addEventListener("click", async () => {
+    const text = button.parentElement.querySelector("pre");
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+    } catch {
+      getSelection().selectAllChildren(text);
+      document.execCommand("copy");
+    }
+    button.textContent = "Copied";
+  });
+}

@@ -1,0 +1,153 @@
+"""The contents of a page as data: charts that its script draws, tables, and sections of both."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Mark = Literal["line", "dashed", "dots", "bars"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChartPoint:
+    """One value with its interval; low and high are None if there is none."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Points of one colour, joined by a line, shown as single dots, or as bars.
+
+    colour: index from 0; all series of one draft have one colour.
+    """
+
+    name: str
+    colour: int
+    mark: Mark
+    points: tuple[ChartPoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A horizontal line at y with a label, such as a latency target."""
+
+    y: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A coloured range of x with a label, such as the batches of one draft length.
+
+    colour: index of the colour; None: grey, for what cannot be used.
+    """
+
+    first: float
+    last: float
+    label: str
+    colour: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart with its title and a sentence on how to read it.
+
+    marks: labelled points (label, x, y), such as the advised draft length.
+    diagonal: whether the line x = y is drawn.
+    categories: names of x = 0, 1, …; empty if x is a number.
+    logarithmic: whether the horizontal axis is logarithmic.
+    """
+
+    key: str
+    title: str
+    reading: str
+    x: str
+    y: str
+    series: Sequence[Series]
+    levels: Sequence[Threshold] = ()
+    spans: Sequence[Span] = ()
+    marks: Sequence[tuple[str, float, float]] = ()
+    diagonal: bool = False
+    categories: Sequence[str] = ()
+    logarithmic: bool = False
+
+    def name(self, x: float) -> str:
+        """Returns the text of a value on the horizontal axis."""
+        return self.categories[int(x)] if self.categories else f"{x:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of texts.
+
+    marked: index of the row that is advised; None: no row is.
+    """
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    marked: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """The answer of one command, or of all profiles together.
+
+    about: model, machine and file.
+    headline: the advice.
+    sure: sentences on how reliable the advice is.
+    charts: the main picture first.
+    flags: the flags that set the advice, by server.
+    inputs: names and values of the inputs of the answer.
+    command: the command that repeats the answer; None: not recorded.
+    notes: fine print.
+    explorer: grid of the sliders (`explorer.Grid.json`); None: no sliders.
+    """
+
+    kind: str
+    about: str
+    headline: str
+    sure: Sequence[str] = ()
+    charts: Sequence[Chart] = ()
+    tables: Sequence[Table] = ()
+    flags: Mapping[str, str] = field(default_factory=dict)
+    inputs: Sequence[tuple[str, str]] = ()
+    command: str | None = None
+    notes: Sequence[str] = ()
+    explorer: Mapping[str, Any] | None = None
+
+
+def series(
+    name: str, colour: int, points: Iterable[tuple[Any, ...]], mark: Mark = "line"
+) -> list[Series]:
+    """Returns the series of points (x, y) or (x, y, low, high); [] without points.
+
+    Points without y are left out.
+    """
+    made = tuple(ChartPoint(*point) for point in points if point[1] is not None)
+    return [Series(name, colour, mark, made)] if made else []
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Returns a number with so many decimals; a dash for None."""
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def ranged(found: Mapping[str, Any], name: str, digits: int = 2) -> str:
+    """Returns `name` of a JSON object with `name_low` and `name_high`, if they are there."""
+    ends = found.get(f"{name}_low"), found.get(f"{name}_high")
+    return number(found.get(name), digits) + between(*ends, digits)
+
+
+def between(low: float | None, high: float | None, digits: int = 2) -> str:
+    """Returns an interval after a space; "" without an end."""
+    none = low is None or high is None
+    return "" if none else f" [{number(low, digits)}, {number(high, digits)}]"
+
+
+def chance(probability: float | None) -> str:
+    """Returns a probability in per cent; a dash for None."""
+    return "–" if probability is None else f"{100 * probability:.0f} %"

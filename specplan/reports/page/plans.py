@@ -1,0 +1,188 @@
+"""The section of a plan for one setting: speed-up by draft length, odds and next run."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simulator.choice.advice import certainty, percentage
+from simulator.numerics.intervals import percent
+from specplan.reports.page.explorer import ratio_grid
+from specplan.reports.page.inputs import Document
+from specplan.reports.page.pictures import (
+    Chart,
+    Section,
+    Table,
+    Threshold,
+    chance,
+    number,
+    ranged,
+    series,
+)
+
+Json = Mapping[str, Any]
+BASELINE = Threshold(1.0, "without speculation")
+# Number of K that a table shows after the advised one, and least number.
+_ROWS_PAST, _ROWS_LEAST = 4, 8
+# Settings in which the rows of a plan may differ, by key in JSON.
+SETTINGS = {
+    "gpu": "GPU",
+    "tp": "GPUs",
+    "batch": "batch",
+    "context": "context",
+    "alpha": "α",
+    "c": "c",
+}
+
+
+def plan_section(document: Document) -> Section:
+    """Returns the section of the JSON of `specplan plan` for one setting."""
+    found = document.data
+    points = found["curve"]
+    grid = None
+    if found["verification_free"] and found["acceptance"]["kind"] == "iid":
+        grid = ratio_grid(
+            [{"name": "this plan", "alpha": found["alpha"], "c": found["c"], "slope": 0.0}]
+        )
+    return Section(
+        kind="Plan",
+        about=document.about,
+        headline=headline(found, points),
+        sure=sureness(found),
+        charts=[curve_chart(found, points)],
+        tables=[_curve_table(found, points)],
+        flags=document.flags,
+        inputs=[*document.inputs, *plan_inputs(found)],
+        command=document.command,
+        notes=found["notes"],
+        explorer=grid,
+    )
+
+
+def headline(found: Json, points: Sequence[Json]) -> str:
+    """Returns the advice of a plan in one sentence; points: its curve, empty for a row of many."""
+    advised, test = found["advised_gamma"], found["test_gamma"]
+    named = advised or test
+    gain = ""
+    point = next((point for point in points if point["gamma"] == named), None)
+    if point is None and found["gamma"] == named:
+        point = found
+    if point is not None:
+        gain = f": {ranged(point, 'improvement_factor')} times the speed without speculation"
+    if advised:
+        return f"Draft {advised} token{'s' * (advised > 1)} per block (K = {advised}){gain}."
+    if test is not None:
+        return f"Undecided: measure K = 0 and K = {test} first{gain and f'. K = {test}{gain}'}."
+    return "Do not speculate: no gain is likely."
+
+
+def sureness(found: Json) -> list[str]:
+    """Returns sentences on the odds of a gain, the next run and memory."""
+    lines, probability = [], found.get("gain_probability")
+    if probability is not None:
+        words, share = certainty(probability), percentage(probability)
+        lines.append(
+            f"A loss is likelier ({100 - share} %)." if words == "a loss is likelier"
+            else f"A gain is {words} ({share} %). Intervals: {percent()}."
+        )  # fmt: skip
+    further = found.get("next_run")
+    if further is not None:
+        lines.append(f"Next run: K = {further['gamma']}, {further['reason']}.")
+    if found.get("fits") is False:
+        lines.append("The models do not fit into memory.")
+    if found.get("cap_binds"):
+        lines.append("The largest K that was allowed is the best: a longer draft may gain.")
+    return lines
+
+
+def curve_chart(found: Json, points: Sequence[Json], key: str = "speed-up") -> Chart:
+    """Returns the speed-up by K, with its interval, the measured runs and the advice."""
+    band = "improvement_factor_low" in points[0]
+    last = max(_ROWS_LEAST, 2 * max(found["optimal_gamma"], found["advised_gamma"]) + 2)
+    shown = points[:last]
+    measured = [point for point in shown if point.get("measured")]
+    # A measured row has the measurement's value; the model's curve is drawn through `modelled`.
+    drawn = [point.get("modelled") or point if point.get("measured") else point for point in shown]
+    gammas = [point["gamma"] for point in shown]
+    marks = [
+        (label, gamma, point["improvement_factor"])
+        for label, gamma in _marked(found).items()
+        for point in shown
+        if point["gamma"] == gamma
+    ]
+    return Chart(
+        key,
+        "Speed-up by draft length",
+        ("The line is the most likely speed-up" if band else "The line is the speed-up")
+        + f"{f', the band its {percent()} interval' if band else ''}; above 1, speculation gains."
+        + " Dots are measured runs." * bool(measured),
+        "K",
+        "times the speed without speculation",
+        [
+            *series("speed-up", 0, zip(gammas, *_columns(drawn), strict=True)),
+            *series(
+                "measured", 1,
+                ((point["gamma"], *interval(point)) for point in measured), "dots",
+            ),
+        ],
+        levels=[BASELINE],
+        marks=marks,
+    )  # fmt: skip
+
+
+def _marked(found: Json) -> dict[str, int]:
+    advised, best, test = found["advised_gamma"], found["optimal_gamma"], found["test_gamma"]
+    if advised == best:
+        return {"advised and best": advised}
+    marks = {"advised": advised, "best": best}
+    return {"measure": test, "best": best} if test not in (None, best) else (
+        {"best: measure it": best} if test == best else marks
+    )  # fmt: skip
+
+
+def interval(point: Json) -> tuple[Any, ...]:
+    """Returns the speed-up of a point with its interval."""
+    names = ("improvement_factor", "improvement_factor_low", "improvement_factor_high")
+    return tuple(point.get(name) for name in names)
+
+
+def _columns(points: Sequence[Json]) -> list[list[Any]]:
+    return [list(column) for column in zip(*map(interval, points), strict=True)]
+
+
+def _curve_table(found: Json, points: Sequence[Json]) -> Table:
+    last = max(
+        _ROWS_LEAST, found["advised_gamma"] + _ROWS_PAST, found["optimal_gamma"] + _ROWS_PAST
+    )
+    shown = points[:last]
+    columns = ["K", "tokens per call", "speed-up"]
+    odds = any(point["gain_probability"] is not None for point in shown)
+    times = "ms_per_token" in shown[0]
+    columns += ["odds of a gain"] * odds + ["ms per token"] * times
+    cells = [
+        [
+            str(point["gamma"]),
+            number(point["expected_tokens"]),
+            ranged(point, "improvement_factor") + " measured" * bool(point.get("measured")),
+            *[chance(point["gain_probability"])] * odds,
+            *([ranged(point, "ms_per_token")] if times else []),
+        ]
+        for point in shown
+    ]
+    gammas = [point["gamma"] for point in shown]
+    advised = found["advised_gamma"]
+    return Table(
+        "By draft length", columns, cells, gammas.index(advised) if advised in gammas else None
+    )
+
+
+def plan_inputs(found: Json) -> list[tuple[str, str]]:
+    """Returns names and values of the inputs of a plan."""
+    names = {"alpha": "α", "c": "c", "c_hat": "c of operations", **SETTINGS, "dtype": "weights",
+             "baseline_ms_per_token": "ms per token without speculation",
+             "baseline_tokens_per_second": "tokens per second without speculation"}  # fmt: skip
+    pairs = [(label, found.get(name)) for name, label in names.items()]
+    pairs.append(("cost", (found.get("cost") or {}).get("source")))
+    return [
+        (label, f"{value:.4g}" if isinstance(value, float) else str(value))
+        for label, value in pairs
+        if value is not None
+    ]

@@ -1,0 +1,189 @@
+"""The section of measured drafts: the best of them, how sure, and what each accepts and costs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from estimator.profiles.best import added_by_position, best_of, with_intervals
+from estimator.profiles.profile import Profile
+from simulator.numerics.intervals import percent
+from specplan.reports.advice import odds_text
+from specplan.reports.page.explorer import ratio_grid
+from specplan.reports.page.inputs import Named
+from specplan.reports.page.pictures import Chart, Section, Series, Threshold, series
+from specplan.reports.page.profile_tables import by_kind, ranking, setup, shares, start
+from specplan.reports.profile import clock_lines, other_lines
+
+# Maps a profile to the flags of each server that has its draft.
+Flags = Callable[[Profile], dict[str, str]]
+_DRAFT = (
+    "Next: start the server with the flags below, and compare the time per token with and "
+    "without them."
+)
+_LEAVE = (
+    "Next: leave the server without a draft. A smaller draft, a head, or fewer requests at "
+    "once may change that."
+)
+
+
+def profiles_section(profiles: Sequence[Named], exported: Flags) -> Section:
+    """Returns the section of all profiles together, the best draft first."""
+    drafts = ranked(profiles)
+    top = answer(drafts, exported)
+    targets = dict.fromkeys(draft.profile.setup.target for draft in drafts)
+    devices = dict.fromkeys(str(draft.profile.setup.device) for draft in drafts)
+    levels = percent(*(draft.profile.alpha.level for draft in drafts))
+    note = (
+        f"Intervals of α, c and kinds of prompts: {levels}, over prompts; of speed-ups: "
+        f"{percent(*(draft.level for draft in drafts))}."
+    )
+    return Section(
+        kind="Measured drafts",
+        about=", ".join([*targets, *devices, *(draft.file for draft in drafts)]),
+        headline=top["headline"],
+        sure=top["sure"],
+        charts=_charts(drafts),
+        tables=[ranking(drafts), *shares(drafts), *by_kind(drafts)],
+        flags=top["flags"],
+        inputs=[pair for draft in drafts for pair in setup(draft, several=len(drafts) > 1)],
+        notes=[note],
+        explorer=ratio_grid([start(draft) for draft in drafts]),
+    )
+
+
+def ranked(profiles: Sequence[Named]) -> list[Named]:
+    """Returns the drafts in order of gain, the largest first; drafts without costs come last."""
+    drafts = []
+    for each in profiles:
+        profile = with_intervals(each.profile)
+        drafts.append(replace(each, profile=profile, best=best_of(profile)))
+    return sorted(drafts, key=lambda each: -each.best.gain.replay if each.best else 0.0)
+
+
+def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
+    """Returns the advice at the top of the page as a JSON object; drafts: in order of gain.
+
+    headline: the draft, its γ and the gain. sure: sentences on how reliable the headline is.
+    flags: the flags that set this draft and γ, by server; only servers that have the draft.
+    """
+    first, best, alpha = drafts[0], drafts[0].best, drafts[0].profile.alpha
+    if best is None:
+        return {
+            "headline": f"{first.name}: α {alpha.value:.3f}; no costs were measured, so no γ.",
+            "sure": ["Give costs to 'specplan plan --profile' for a γ."],
+            "flags": {},
+        }
+    plan, advised, sure = best.plan, best.plan.advised_gamma, list[str]()
+    headline = f"Do not speculate: a gain of {first.name} is not likely."
+    if best.gamma == 0:
+        headline = "Do not speculate: no draft here pays."
+    elif advised > 0:
+        gain = f"{plan.curve.improvement_factor[advised - 1]:.2f}"
+        headline = (
+            f"Draft with {first.name}, γ = {advised}: {gain} times the speed without speculation."
+        )
+    setups = [draft.profile.setup for draft in drafts]
+    several = len({(setup.target, setup.texts.prompts_hash) for setup in setups}) > 1
+    if several:
+        sure.append(
+            "These profiles are of different targets or prompts: their ranking compares ratios "
+            "that were not measured on the same work."
+        )
+    if best.gamma > 0 and plan.curve.in_doubt:
+        at = max(plan.advice.named, 1) - 1
+        counted = "" if alpha.prompts is None else f" over {alpha.prompts} prompts"
+        between = f"{plan.curve.low[at]:.2f} to {plan.curve.high[at]:.2f}{counted}"
+        sure.append(f"{percent()} interval {between}. {odds_text(plan)}")
+    elif best.gamma > 0:
+        sure.append("One prompt gives no interval: measure more.")
+    sure += [*other_lines(first.profile, plan), *clock_lines(first.profile)]
+    if len(drafts) > 1 and not several:
+        sure.append(
+            "Whether one draft is really better than another: 'specplan compare' pairs them by "
+            "prompt."
+        )
+    sure.append(_DRAFT if best.gamma > 0 and advised > 0 else _LEAVE)
+    return {"headline": headline, "sure": sure, "flags": exported(first.profile)}
+
+
+def _charts(drafts: Sequence[Named]) -> list[Chart]:
+    """Returns the charts that have data, the speed-up first."""
+    found: dict[str, list[Series]] = {}
+    for colour, draft in enumerate(drafts):
+        for key, parts in _of_draft(draft, colour).items():
+            found.setdefault(key, []).extend(parts)
+    made = [
+        Chart(
+            "speed-up",
+            "Speed-up by γ",
+            "Replay of the recorded texts at measured costs, "
+            f"{percent(*(draft.level for draft in drafts))} intervals over prompts; dashed: what "
+            "independent acceptances of the same α would give.",
+            "γ (K)",
+            "times the speed without speculation",
+            found["speed-up"],
+            levels=[Threshold(1.0, "without speculation")],
+            marks=_marks(drafts),
+        ),
+        Chart(
+            "acceptance",
+            "Acceptance by position",
+            "Tokens that the first, second, … drafted token adds to a target call, over blocks of "
+            "the longest timed draft; dashed: α to that power, as if acceptances were independent.",
+            "position in the draft",
+            "tokens added per call",
+            found["acceptance"],
+        ),
+        Chart(
+            "along-texts",
+            "Acceptance along the texts",
+            "α over stretches of the texts, by the tokens before each: flat where α is one number.",
+            "tokens after the prompt",
+            "α",
+            found["along-texts"],
+        ),
+        Chart(
+            "costs",
+            "Cost of a block",
+            "A target pass over so many tokens, and (dashed) drafting so many. If verification "
+            "were free, the first would be flat.",
+            "tokens",
+            "milliseconds",
+            found["costs"],
+        ),
+    ]
+    return [chart for chart in made if chart.series]
+
+
+def _marks(drafts: Sequence[Named]) -> list[tuple[str, float, float]]:
+    best = drafts[0].best
+    if best is None or best.gamma not in (factors := drafts[0].profile.improvement_factor):
+        return []
+    return [("best", best.gamma, factors[best.gamma].replay)]
+
+
+def _of_draft(draft: Named, colour: int) -> dict[str, list[Series]]:
+    """Returns one draft's series for each chart, by the chart's key; [] where data is missing."""
+    name, independent, times = draft.name, f"{draft.name}, independent", draft.profile.times
+    factors, details = draft.profile.improvement_factor.items(), draft.profile.details
+    replay = [(gamma, each.replay, each.low, each.high) for gamma, each in factors]
+    iid = [(gamma, each.iid) for gamma, each in factors]
+    added, powers = added_by_position(draft.profile)
+    bins = () if details is None else details.alpha_by_position_in_text
+    along = [(each.first, each.alpha) for each in bins]
+    target, drafting = ({}, {}) if times is None else (times.target_ms, times.drafting_ms)
+    return {
+        "speed-up": [
+            *series(name, colour, replay),
+            *series(independent, colour, iid, "dashed"),
+        ],
+        "acceptance": [
+            *series(name, colour, enumerate(added, 1)),
+            *series(independent, colour, enumerate(powers, 1), "dashed"),
+        ],
+        "along-texts": series(name, colour, along) if len(along) > 1 else [],
+        "costs": [
+            *series(f"verify, {name}", colour, sorted(target.items())),
+            *series(f"draft, {name}", colour, sorted(drafting.items()), "dashed"),
+        ],
+    }

@@ -1,0 +1,116 @@
+"""The section of a tuning: the path of runs, each expected and measured, and the advice."""
+
+from itertools import groupby
+
+from engines.tuning.tuned import Advised, Tuned, TunedRun
+from simulator.choice.advice import certainty, percentage
+from simulator.numerics.intervals import percent
+from specplan.reports.page.pictures import (
+    Chart,
+    Section,
+    Series,
+    Table,
+    between,
+    chance,
+    number,
+    series,
+)
+
+_MEDIAN = (
+    "Measured times are at the median speed of the machine over all runs. A run after which the "
+    "machine slowed down looks too slow."
+)
+
+
+def tuning_section(file: str, tuned: Tuned, command: str | None = None) -> Section:
+    """Returns the section of the file that `specplan tune -o` writes."""
+    runs = sorted(tuned.rows, key=lambda run: run.concurrency)
+    groups = [(at, list(group)) for at, group in groupby(runs, lambda run: run.concurrency)]
+    advised = [
+        f"{best.concurrency} at once: "
+        + (f"K = {best.gamma}, {best.improvement_factor:.2f} times the speed without speculation"
+           if best.gamma else "no speculation")
+        for best in tuned.advised
+    ]  # fmt: skip
+    sure = [f"Intervals: {percent(tuned.confidence)}."]
+    for best in tuned.advised:
+        if best.gain_probability is not None:
+            odds = certainty(best.gain_probability)
+            sure.append(
+                f"{best.concurrency} at once: "
+                f"{'a gain is ' * (odds != 'a loss is likelier')}{odds} ("
+                f"{percentage(best.gain_probability)} % for a gain)."
+            )
+    if tuned.next_gamma is not None:
+        sure.append(f"Not decided: K = {tuned.next_gamma} is worth a run.")
+    return Section(
+        kind="Tuned on this machine",
+        about=", ".join([*map(str, (tuned.setup.get(name) for name in ("target", "draft", "engine")
+                                    if tuned.setup.get(name))), *filter(None, [file])]),
+        headline=f"{'; '.join(advised)}." if advised else "No run has finished.",
+        sure=sure,
+        charts=[_path(at, group) for at, group in groups],
+        tables=[_advice(tuned), _runs(runs)],
+        flags={"server": tuned.flags} if tuned.flags else {},
+        inputs=[(name, str(value)) for name, value in tuned.setup.items()],
+        command=command,
+        notes=[_MEDIAN, *tuned.notes],
+    )  # fmt: skip
+
+
+def _path(concurrency: int, runs: list[TunedRun]) -> Chart:
+    """Returns the runs in their order: the forecast with its interval, and what came."""
+    made: list[Series] = [
+        *series("expected", 1, (
+            (at, run.expected_ms_per_token, run.expected_ms_per_token_low,
+             run.expected_ms_per_token_high)
+            for at, run in enumerate(runs)
+        ), "dots"),
+        *series("measured", 0, ((at, run.ms_per_token) for at, run in enumerate(runs)), "dots"),
+    ]  # fmt: skip
+    names = [f"{at}: {'K ' * (run.gamma > 0)}{_knobs(run)}" for at, run in enumerate(runs, 1)]
+    return Chart(
+        f"path-{concurrency}",
+        f"Runs at {concurrency} at once, in their order",
+        "Milliseconds a token of each run, expected before it and measured.",
+        "run",
+        "milliseconds a token",
+        made,
+        categories=names,
+    )
+
+
+def _knobs(run: TunedRun | Advised) -> str:
+    return f"{run.gamma or 'none'}" + f", p_min {run.p_min:g}" * bool(run.p_min)
+
+
+def _advice(tuned: Tuned) -> Table:
+    cells = [
+        [
+            str(best.concurrency),
+            _knobs(best),
+            number(best.improvement_factor)
+            + between(best.improvement_factor_low, best.improvement_factor_high) * bool(best.gamma),
+            chance(best.gain_probability),
+            number(best.ms_per_token),
+        ]
+        for best in tuned.advised
+    ]
+    return Table("Advice", ["at once", "K", "speed-up", "odds of a gain", "ms per token"], cells)
+
+
+def _runs(runs: list[TunedRun]) -> Table:
+    cells = [
+        [
+            str(run.concurrency),
+            _knobs(run),
+            number(run.expected_ms_per_token)
+            + between(run.expected_ms_per_token_low, run.expected_ms_per_token_high),
+            run.note or number(run.ms_per_token),
+            number(run.error_percent, 1),
+            number(run.block_efficiency),
+        ]
+        for run in runs
+    ]
+    heads = ["at once", "K", "expected ms per token", "measured", "± %", "tokens per call"]
+    return Table("Runs", heads, cells)

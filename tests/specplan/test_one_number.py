@@ -1,0 +1,210 @@
+"""A question has one answer: text, JSON, Python, tree, exports and traffic print one number.
+
+SPECPLAN_NUMBERS=50 draws as many questions of each kind; SPECPLAN_NUMBERS_SEED begins elsewhere.
+"""
+
+import json
+import math
+import os
+import shlex
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from made_profiles import GAMMAS
+from printed_plans import cells_of, sentence, table_of
+from random_questions import CONTEXT, Inquiries, Inquiry
+
+from specplan.main import main
+
+# Questions drawn of each kind.
+COUNTS = {"ratio": 24, "times": 24, "profile": 16}
+COUNT = os.environ.get("SPECPLAN_NUMBERS")
+SEED = int(os.environ.get("SPECPLAN_NUMBERS_SEED", "0"))
+# Requests whose mean context is CONTEXT, and whose last block does not matter.
+SAME = 2e-3
+LONG = ("--prompt-tokens", "96", "--output-tokens", "8000", "--rate", "1e-7")
+
+
+def printed(*words: str) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, f"specplan {shlex.join(words)}: {result.output}"
+    return result.stdout
+
+
+def questions(kind: str, folder: Path) -> Iterator[Inquiry]:
+    drawn = Inquiries(SEED, folder)
+    for _ in range(COUNTS[kind] if COUNT is None else int(COUNT)):
+        yield drawn.next(kind)
+
+
+def near(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=1e-9)
+
+
+def wrong_in_one(text: str, data: dict[str, Any]) -> Iterator[str]:
+    """Yields what differs between the text and the JSON of one plan."""
+    curve = {str(point["gamma"]): point for point in data["curve"]}
+    rows = table_of(text)
+    if not rows:
+        yield "no table"
+    for row in rows:
+        for name, cell in cells_of(curve[row["gamma (K)"]]).items():
+            if row.get(name) != cell:
+                yield f"K = {row['gamma (K)']}: {name} {row.get(name)} in the text, {cell} in JSON"
+    yield from wrong_arithmetic(data)
+    for point in data["curve"]:
+        yield from wrong_arithmetic({**data, **point})
+    baseline = data["baseline_tokens_per_second"]
+    if baseline is not None:
+        found = sentence(r"Tokens per second: ([\d.]+) at K = (\d+), ([\d.]+) without", text)
+        if found:
+            speed = baseline * curve[found[1]]["improvement_factor"]
+            if (found[0], found[2]) != (f"{speed:.1f}", f"{baseline:.1f}"):
+                yield f"the sentence has {found}, JSON {speed} and {baseline}"
+        found = sentence(r"Without speculation a token takes ([\d.]+) ms", text)
+        if found and found[0] != f"{data['baseline_ms_per_token']:.2f}":
+            yield f"the sentence has {found[0]} ms, JSON {data['baseline_ms_per_token']}"
+    for gamma, factor in [sentence(r"\(K = (\d+)\): ([\d.]+) times", text) or ("", "")]:
+        if gamma and factor != f"{curve[gamma]['improvement_factor']:.2f}":
+            yield f"the advice has {factor} at K = {gamma}"
+    yield from wrong_choice(data)
+
+
+def wrong_arithmetic(data: dict[str, Any]) -> Iterator[str]:
+    """Yields where times, speeds and speed-ups of a row do not follow from each other."""
+    plain = data["baseline_tokens_per_second"]
+    if plain is None or "ms_per_token" not in data:
+        return
+    batch, plain_ms = data["batch"], data["baseline_ms_per_token"]
+    if not near(plain_ms * plain, 1000 * batch):
+        yield f"{plain_ms} ms and {plain} tokens/s at batch {batch}"
+    ms, speed, factor = (
+        data[name] for name in ("ms_per_token", "tokens_per_second", "improvement_factor")
+    )
+    if not near(ms * speed, 1000 * batch) or not near(ms * factor, plain_ms):
+        yield f"{ms} ms, {speed} tokens/s and {factor} times of {plain_ms} ms at batch {batch}"
+    if not near(data["tokens_per_second_per_sequence"], speed / batch):
+        yield f"{speed} tokens/s of {batch} sequences"
+
+
+def wrong_choice(data: dict[str, Any]) -> Iterator[str]:
+    """Yields why the advised K is not the smallest within 1 % of the best K that may be advised."""
+    factors = {point["gamma"]: point["improvement_factor"] for point in data["curve"]}
+    best = max(factors.values())
+    if data["optimal_gamma"] and not near(factors[data["optimal_gamma"]], best):
+        yield f"K = {data['optimal_gamma']} is called the best, of {factors}"
+    named = data["test_gamma"] or data["advised_gamma"]
+    if not named or any(point.get("measured") for point in data["curve"]):
+        return
+    limited = data["acceptance"]["observed_gamma"]
+    if data["acceptance"]["kind"] == "replay":
+        factors = {gamma: factors[gamma] for gamma in GAMMAS}  # only timed K are advised
+    elif limited is not None:
+        most = max(limited + 2, 2 * limited * (data.get("draft_kind") == "model"))
+        factors = {gamma: factor for gamma, factor in factors.items() if gamma <= most}
+    best = max(factors.values())
+    close = min(gamma for gamma, factor in factors.items() if factor >= 0.99 * best)
+    if named != close:
+        yield f"K = {named} is advised, {close} is the smallest within 1 %"
+
+
+def wrong_in_several(text: str, data: dict[str, Any]) -> Iterator[str]:
+    """Yields what differs between the table and the JSON of several plans."""
+    rows = table_of(text)
+    if len(rows) != len(data["rows"]):
+        yield f"{len(rows)} rows in the text, {len(data['rows'])} in JSON"
+    for row, each in zip(rows, data["rows"], strict=False):
+        if each["fits"] is False:
+            continue
+        yield from wrong_arithmetic(each)
+        shown = {
+            "without": f"{each['baseline_tokens_per_second']:.1f}",
+            "best K": str(each["optimal_gamma"]),
+        }
+        if int(row.get("gamma (K)", row["advised K"])) == each["gamma"]:
+            shown |= cells_of(each)
+        for name, cell in shown.items():
+            if row[name].rstrip("+") != cell:
+                yield f"batch {each['batch']}: {name} {row[name]} in the text, {cell} in JSON"
+
+
+def wrong_in_traffic(inquiry: Inquiry, data: dict[str, Any]) -> Iterator[str]:
+    """Yields where `traffic` at a rate near 0 differs from the plan of batch 1."""
+    words = [*inquiry.words, *LONG, "--slots", "1", "--max-gamma", "32"]
+    words += [] if inquiry.kind in ("prior", "kernels") else ["--prompt-ms", "1"]
+    without, drafting = json.loads(printed("traffic", *words, "--json"))["rows"]
+    plain = 1000 / data["baseline_tokens_per_second"]
+    if not math.isclose(without["tpot_ms"], plain, rel_tol=SAME):
+        yield f"{without['tpot_ms']} ms without by traffic, {plain}"
+    gamma = drafting["gamma"]
+    if gamma != (data["test_gamma"] or data["advised_gamma"]) and data["advised_gamma"]:
+        yield f"K = {gamma} by traffic, {data['advised_gamma']} by plan"
+    if gamma:
+        point = data["curve"][gamma - 1]
+        ms = plain / point["improvement_factor"]
+        if not math.isclose(drafting["tpot_ms"], ms, rel_tol=SAME):
+            yield f"{drafting['tpot_ms']} ms at K = {gamma} by traffic, {ms}"
+        chance, planned = drafting["gain_probability"], point["gain_probability"]
+        if (chance is None) != (planned is None) or abs((chance or 0) - (planned or 0)) > 0.01:
+            yield f"a gain of probability {chance} by traffic, {planned} by plan"
+
+
+def wrong_in_tree(inquiry: Inquiry, data: dict[str, Any]) -> Iterator[str]:
+    """Yields where a tree's chain differs from the plan of the same draft."""
+    assert inquiry.alpha is not None
+    words = ("--acceptance-by-rank", inquiry.alpha, *inquiry.cost, "--max-nodes", "9")
+    found = json.loads(printed("tree", *words, "--max-depth", "9", "--json"))
+    for row, plan in zip(found["rows"], data.get("rows", [data]), strict=True):
+        chain, curve = row["chain"], plan.get("curve")
+        if curve and chain["nodes"]:
+            factor = curve[chain["nodes"] - 1]["improvement_factor"]
+            if not near(chain["improvement_factor"], factor):
+                yield f"the chain of {chain['nodes']} gives {chain['improvement_factor']}, {factor}"
+        named = plan["test_gamma"] or plan["advised_gamma"]
+        if plan["fits"] is not False and 0 < named < 8 and chain["nodes"] != named:
+            yield f"the chain has {chain['nodes']} tokens, the plan K = {named}"
+
+
+def wrong_in_export(inquiry: Inquiry, data: dict[str, Any]) -> Iterator[str]:
+    """Yields where the flags for SGLang differ from the advice."""
+    if data["fits"] is False or inquiry.kind == "profile":
+        return
+    text = printed("plan", *inquiry.words, "--export", "sglang")
+    named = data["test_gamma"] or data["advised_gamma"]
+    found = sentence(r"--speculative-num-steps (\d+)", text) or ("0",)
+    if int(found[0]) != named:
+        yield f"K = {found[0]} in the flags, {named} advised"
+
+
+@pytest.mark.usefixtures("kernel_tables")
+@pytest.mark.parametrize("kind", COUNTS)
+def test_all_roads_print_one_number(kind: str, tmp_path: Path) -> None:
+    found = []
+    for index, inquiry in enumerate(questions(kind, tmp_path)):
+        text = printed("plan", *inquiry.words)
+        data = json.loads(printed("plan", *inquiry.words, "--json"))
+        asked = inquiry.ask()
+        reasons = []
+        if json.loads(json.dumps(asked.json())) != data:
+            reasons.append("Python's JSON differs")
+        if str(asked).strip() != text.strip():
+            reasons.append("Python's text differs")
+        if inquiry.several:
+            reasons += wrong_in_several(text, data)
+        else:
+            reasons += wrong_in_one(text, data)
+            reasons += wrong_in_export(inquiry, data)
+            in_seconds = data["baseline_tokens_per_second"] is not None
+            same = data["batch"] == 1 and data.get("context") in (None, CONTEXT)
+            if in_seconds and same and kind != "profile" and index % 2 == 0:
+                reasons += wrong_in_traffic(inquiry, data)
+        if inquiry.alpha is not None and index % 3 == 1:
+            reasons += wrong_in_tree(inquiry, data)
+        found += [f"{reason}: specplan plan {shlex.join(inquiry.words)}" for reason in reasons]
+    assert not found, "\n".join(found)
