@@ -38,6 +38,7 @@ _STEP = 0.002
 # Shapes whose measured shares of the peak rate are averaged for another shape, and how far (in
 # doublings of its sides) the nearest may be.
 _NEAREST, _FARTHEST = 4, 2.0
+Near = tuple[tuple[tuple[int, ...], float], ...]
 
 
 def missing(gpu: str, engine: str | None) -> str | None:
@@ -154,20 +155,13 @@ class MeasuredKernels(KernelTables):
         except KeyError:
             raise self._unmeasured(table) from None
 
-    def _near(self, table: str, sides: tuple[int, int]) -> list[tuple[tuple[int, ...], float]]:
+    def _near(self, table: str, sides: tuple[int, int]) -> Near:
         """Returns the nearest measured shapes and how many doublings they are away."""
-        shapes = list(self._curves(table).shapes)
-        apart = np.log2(shapes) - np.log2(sides)
-        distances = np.linalg.norm(apart, axis=1)
-        within = distances <= _FARTHEST
-        if not within.any():
-            # A side longer than any measured one grows in proportion: an output matrix has one.
-            beyond = (apart < 0).all(axis=0)
-            within = np.linalg.norm(apart[:, ~beyond], axis=1) <= _FARTHEST
-            if beyond.sum() != 1 or not within.any() or (apart > 0).all(axis=0).any():
-                raise self._unmeasured(f"{table} {sides}")
-        order = np.argsort(np.where(within, distances, np.inf), kind="stable")[:_NEAREST]
-        return [(shapes[i], float(distances[i])) for i in order if within[i]]
+        self._curves(table)
+        near = _nearest(self._gpu, f"{self._server}/{table}", sides)
+        if not near:
+            raise self._unmeasured(f"{table} {sides}")
+        return near
 
     def _unmeasured(self, what: str) -> ValueError:
         return ValueError(f"no kernels were measured like this: {self.name}, {what}")
@@ -190,6 +184,22 @@ def _curves(gpu: str, name: str) -> Curves:
     sides, rows = _arrays(gpu, (f"{name}/at", f"{name}/rows"))
     shapes = {tuple(each): position for position, each in enumerate(sides.tolist())}
     return Curves(shapes, rows, _latencies(gpu, name))
+
+
+@cache
+def _nearest(gpu: str, table: str, sides: tuple[int, int]) -> Near:
+    shapes = list(_curves(gpu, table).shapes)
+    apart = np.log2(shapes) - np.log2(sides)
+    distances = np.linalg.norm(apart, axis=1)
+    within = distances <= _FARTHEST
+    if not within.any():
+        # A side longer than any measured one grows in proportion: an output matrix has one.
+        beyond = (apart < 0).all(axis=0)
+        within = np.linalg.norm(apart[:, ~beyond], axis=1) <= _FARTHEST
+        if beyond.sum() != 1 or not within.any() or (apart > 0).all(axis=0).any():
+            return ()
+    order = np.argsort(np.where(within, distances, np.inf), kind="stable")[:_NEAREST]
+    return tuple((shapes[i], float(distances[i])) for i in order if within[i])
 
 
 def _roof_seconds(roof: NDArray[np.float64], rows: int, shape: tuple[int, ...]) -> float:

@@ -94,14 +94,13 @@ class KernelMachine(DeployedMachine):
         if over_pcie(self.deployment):
             raise ValueError("kernels do not cover several GPUs over PCIe")
 
-    def draft_seconds(self, load: LoadPoint, gamma: int, passes: int, width: int) -> float:
+    def draft_passes(self, load: LoadPoint, width: int) -> tuple[float, float, float]:
         draft, given = self.deployment.draft, self.deployment.draft_conditions
         once = self._products(draft.once, draft.step, rows=load.batch, given=given)
         turn = self._products(draft.in_turn, draft.step, rows=load.batch, given=given)
         rows = load.batch * width
         one = self._products(draft.step.multiplied, draft.step, rows=rows, given=given)
-        one += self._cached(draft.step, load, 1, given)
-        return passes * one + once + gamma * turn
+        return one + self._cached(draft.step, load, 1, given), once, turn
 
     def layer_exchange(self, shape: ModelShape, tokens: int, given: Conditions) -> float:
         sent, seconds = sends_tokens(shape, given), 0.0

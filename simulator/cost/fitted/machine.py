@@ -153,8 +153,11 @@ class DeployedMachine(Machine):
         """Returns the work of the target's pass over `new_tokens` tokens of every sequence."""
 
     @abstractmethod
-    def draft_seconds(self, load: LoadPoint, gamma: int, passes: int, width: int) -> float:
-        """Returns the seconds to draft γ tokens in `passes` passes over `width` per sequence."""
+    def draft_passes(self, load: LoadPoint, width: int) -> tuple[float, float, float]:
+        """Returns the seconds of a draft pass over `width` tokens per sequence, and of its reads.
+
+        The second number is the seconds of reads once in a block, the third of those at each token.
+        """
 
     @abstractmethod
     def layer_exchange(self, shape: ModelShape, tokens: int, given: Conditions) -> float:
@@ -168,6 +171,10 @@ class DeployedMachine(Machine):
     def _target(self) -> Callable[[LoadPoint, int], Work]:
         return cache(self.target_work)
 
+    @cached_property
+    def _draft(self) -> Callable[[LoadPoint, int], tuple[float, float, float]]:
+        return cache(self.draft_passes)
+
     def plain_work(self, load: LoadPoint) -> Work:
         return self._target(load, 1) + work(plain=1)
 
@@ -178,8 +185,9 @@ class DeployedMachine(Machine):
         draft, given = self.deployment.draft, self.deployment.draft_conditions
         passes, wide = (1, gamma) if draft.parallel else (gamma, width)
         tokens = given.replica_batch(load.batch) * wide
+        one, once, turn = self._draft(load, wide)
         return work(
-            roof=self.draft_seconds(load, gamma, passes, wide),
+            roof=passes * one + once + gamma * turn,
             layer=passes * draft.step.layers,
             draft=passes if draft.step.layers > 0 else 0,
             fixed=passes * self.exchanges(draft.step, tokens, given),
@@ -189,12 +197,10 @@ class DeployedMachine(Machine):
 class RooflineMachine(DeployedMachine):
     """A deployment whose passes are timed by the roofline: peak arithmetic rate and bandwidth."""
 
-    def draft_seconds(self, load: LoadPoint, gamma: int, passes: int, width: int) -> float:
+    def draft_passes(self, load: LoadPoint, width: int) -> tuple[float, float, float]:
         draft, given = self.deployment.draft, self.deployment.draft_conditions
-        one, turn = (
-            self._roof(shape, load, n, given) for shape, n in ((draft.step, width), (draft.turn, 1))
-        )
-        return passes * one + gamma * turn
+        turn = self._roof(draft.turn, load, 1, given)
+        return self._roof(draft.step, load, width, given), 0.0, turn
 
     def layer_exchange(self, shape: ModelShape, tokens: int, given: Conditions) -> float:
         hardware, sent = self.deployment.hardware, np.array(float(tokens))

@@ -1,6 +1,7 @@
 """The cost of a target and a draft on given hardware by the roofline, and their memory."""
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import gcd
 
 import numpy as np
@@ -42,9 +43,7 @@ class Deployment:
     @property
     def draft_conditions(self) -> Conditions:
         tp = self.conditions.tp if self.draft_tp is None else self.draft_tp
-        gpus = integer("draft_tp", tp, at_least=1) * self.conditions.dp
-        ep = gcd(self.conditions.ep, gpus) if self.draft.step.only("experts") else 1
-        return replace(self.conditions, tp=tp, ep=ep)
+        return _draft_conditions(self.conditions, tp, bool(self.draft.step.only("experts")))
 
     def seconds(
         self, part: ModelShape, new_tokens: ArrayLike, *, context: int, batch: int
@@ -53,6 +52,12 @@ class Deployment:
         sizes = {"new_tokens": new_tokens, "context": context, "batch": batch}
         given = self.conditions if part is self.target else self.draft_conditions
         return forward_seconds(part, self.hardware, conditions=given, **sizes)
+
+
+@lru_cache(maxsize=64)  # each pass needs it
+def _draft_conditions(target: Conditions, tp: int, has_experts: bool) -> Conditions:
+    gpus = integer("draft_tp", tp, at_least=1) * target.dp
+    return replace(target, tp=tp, ep=gcd(target.ep, gpus) if has_experts else 1)
 
 
 def over_pcie(deployment: Deployment) -> bool:

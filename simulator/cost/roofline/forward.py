@@ -11,6 +11,7 @@ already in each sequence's cache; batch is B >= 1, sequences.
 """
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -108,9 +109,14 @@ def roof_seconds(
     if not shape.weights and not shape.caches:
         return 0.0
     sizes = {"new_tokens": new_tokens, "context": context, "batch": batch}
-    shared = replace(PEAK, tp=conditions.tp, dp=conditions.dp, ep=conditions.ep)
+    shared = _at_peak(conditions.tp, conditions.dp, conditions.ep)
     bare = replace(shape, layers=0)
     return float(forward_seconds(bare, hardware, conditions=shared, **sizes))
+
+
+@lru_cache(maxsize=64)  # each pass needs it
+def _at_peak(tp: int, dp: int, ep: int) -> Conditions:
+    return replace(PEAK, tp=tp, dp=dp, ep=ep)
 
 
 def memory_bytes(
