@@ -17,7 +17,11 @@ def refuse_early(stated: Mapping[str, Any]) -> None:
     """Raises ValueError for options of a run that no model, tokenizer or device could make valid.
 
     stated: the values of a command's options, by name.
+
+    Nothing is checked if there are several processes, because these must refuse together.
     """
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        return
     from reference.models.folders import require_folder
     from reference.sampling_ranges import require_sampling
 

@@ -1,7 +1,6 @@
 """Two processes train as one would: on this machine, over gloo.
 
-Launchers start such processes in tests/specplan/commands/test_align_by_two.py, and in
-tests/specplan/test_many_processes.py.
+A launcher starts such processes in tests/specplan/test_many_processes.py.
 """
 
 import os

@@ -1,4 +1,7 @@
-"""`specplan align` in two processes, started by accelerate's own launcher, ends as in one."""
+"""`specplan align` in two processes, as launchers start them, ends as in one.
+
+This file is also a program, which imports once and forks both processes.
+"""
 
 import json
 import os
@@ -7,6 +10,7 @@ import sys
 from pathlib import Path
 
 from programs import Run
+from ranks import forked_ranks
 from safetensors.torch import load_file
 from torch import testing
 
@@ -16,19 +20,14 @@ ALIGN = (
     *("--num-prompts", "4", "--max-new-tokens", "6", "--held-out", "2", "--steps", "6"),
     *("--batch", "4", "--loss", "tv", "--device", "cpu"),
 )
-# --multi_gpu starts several processes where there is no GPU, too; without it accelerate starts one.
-LAUNCH = (
-    *(sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"),
-    *("--num_machines", "1", "--main_process_port", "0", "--mixed_precision", "no"),
-    *("--dynamo_backend", "no", "--module", "specplan"),
-)
 
 
 def test_two_processes_align_as_one_does(run: Run, folders: Path, tmp_path: Path) -> None:
     alone = run(*ALIGN, "-o", str(tmp_path / "alone"))
     assert alone.exit_code == 0, alone.output
+    paths = [ROOT, ROOT / "tests" / "specplan", ROOT / "tests" / "reference"]
     launched = subprocess.run(
-        [*LAUNCH, *ALIGN, "--json", "-o", str(tmp_path / "two")],
+        [sys.executable, __file__, str(tmp_path / "two")],
         cwd=folders,
         capture_output=True,
         text=True,
@@ -36,7 +35,7 @@ def test_two_processes_align_as_one_does(run: Run, folders: Path, tmp_path: Path
         check=False,
         env={
             **os.environ,
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
             "HF_HUB_OFFLINE": "1",
             "CUDA_VISIBLE_DEVICES": "",
             "OMP_NUM_THREADS": "1",
@@ -54,3 +53,13 @@ def test_two_processes_align_as_one_does(run: Run, folders: Path, tmp_path: Path
         testing.assert_close(second[name], weight, rtol=1e-3, atol=1e-5)
         moved = max(moved, float((weight - untrained[name]).abs().max()))
     assert moved > 1e-4
+
+
+def align(output: str) -> None:
+    from specplan.main import main
+
+    main([*ALIGN, "--json", "-o", output])
+
+
+if __name__ == "__main__":
+    sys.exit(max(map(abs, forked_ranks(lambda: align(sys.argv[1])))))
