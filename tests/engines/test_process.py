@@ -51,6 +51,16 @@ def served(folder: Path) -> Iterator[tuple[str, int]]:
         yield url, process
 
 
+def test_elsewhere_than_on_linux_a_server_runs_without_linux_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engines.servers.process.sys.platform", "darwin")
+    monkeypatch.setattr("engines.servers.process.ctypes.CDLL", lambda _: pytest.fail("prctl"))
+    with served(tmp_path) as (_, process):
+        assert lives(process)
+    assert not lives(process)
+
+
 def test_a_server_is_gone_when_its_context_ends(tmp_path: Path) -> None:
     with served(tmp_path) as (_, process):
         assert lives(process)
