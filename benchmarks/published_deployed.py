@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from published_evidence import Evidence
 from published_rows import Row
 
-from simulator.cost.fitted.fit import Evidence
 from simulator.cost.fitted.machine import COUNT
 from simulator.cost.fitted.runs import Run
 

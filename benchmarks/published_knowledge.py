@@ -141,7 +141,7 @@ def kept_run(load: Load) -> Advice | None:
     law, allowed = _after_run(load)
     at = int(np.flatnonzero(load.gammas[allowed] == load.nearest)[0])
     spread = np.diag(law.covariance) + law.covariance[at, at] - 2 * law.covariance[at]
-    ahead = law.mean - law.mean[at] - NEAR
+    ahead = law.medians - law.medians[at] - NEAR
     if (ahead > SURELY * np.sqrt(np.maximum(spread, 0.0))).any():
         return found
     return replace(found, gamma=load.nearest, named=load.nearest)

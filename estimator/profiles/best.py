@@ -102,7 +102,9 @@ def with_intervals(profile: Profile) -> Profile:
     doubt, found = measured_doubt(profile), profile.improvement_factor
     if doubt is None:
         return profile
-    law = Forecast(np.log([each.replay for each in found.values()]), doubt(np.array([*found])), 0.0)
+    law = Forecast.normal(
+        np.log([each.replay for each in found.values()]), doubt(np.array([*found]))
+    )
     ends = zip(found.items(), np.array(law.interval()).T.tolist(), strict=True)
     factors = {gamma: replace(each, low=low, high=high) for (gamma, each), (low, _, high) in ends}
     return replace(profile, improvement_factor=factors)

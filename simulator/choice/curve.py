@@ -1,4 +1,4 @@
-"""The speed-up of each γ from acceptance and cost, the best γ, and break-even points."""
+"""The speed-up of each γ from acceptance and cost, and the best γ."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.acceptance import Acceptance
-from simulator.acceptance.tokens import alpha_from_block_efficiency
 from simulator.choice.walltime import TIE
 from simulator.cost.cost import Cost
 from simulator.numerics.arguments import Floats, integer, integers
@@ -45,38 +44,6 @@ def first_best(gammas: NDArray[np.int64], factors: Floats) -> int:
     return best
 
 
-def break_even_alpha(cost: Cost, *, max_gamma: int) -> float:
-    """Returns the i.i.d. acceptance rate in [0, 1] above which some γ up to max_gamma gains.
-
-    A block gains if it emits more tokens (E[τ]) than the baseline does in the same time. E[τ] rises
-    with α from 1 to γ + 1. Under Theorem 8 the result is c (Leviathan et al. 2023, Corollary 9).
-    0: every α above 0 gains. 1: a perfect draft only breaks even. NaN: even a perfect draft loses.
-    """
-    gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
-    needed = np.maximum(cost.block_seconds(gamma) / cost.baseline_seconds, 1.0)
-    possible = needed <= gamma + 1
-    if not possible.any():
-        return float("nan")
-    return float(alpha_from_block_efficiency(needed[possible], gamma[possible]).min())
-
-
-def break_even_c(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> float:
-    """Returns the smallest c at which no γ up to max_gamma gains over no speculation.
-
-    Each draft step is assumed to take c target steps; the other times of `cost` are unchanged. 0: a
-    draft that costs nothing only breaks even. NaN: even such a draft loses, or no token is drafted.
-    """
-    gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
-
-    step = cost.c * cost.step_seconds
-    others = acceptance.per_token(lambda n: np.asarray(cost.block_seconds(n) - n * step), gamma)
-    spare, drafted = cost.baseline_seconds - others, acceptance.drafted_per_token(gamma)
-    if not drafted.any():
-        return float("nan")
-    c = float((spare[drafted > 0] / drafted[drafted > 0]).max()) / cost.step_seconds
-    return c if c >= 0 else float("nan")
-
-
 # From γ, shape (n,), to a covariance of the logarithms of speed-ups, shape (n, n).
 Doubt = Callable[[NDArray[np.int64]], Floats]
 # Deviations below this are rounding errors.
@@ -108,7 +75,13 @@ class Curve:
     extrapolated: whether acceptance or cost was only observed at smaller γ.
     beyond_graphs: whether a step is too large for the CUDA graphs that the server captured.
     gains: joint distribution of the log speed-ups.
+    ran: speed-up that the runs at this load measured, as they are; NaN where there is none.
+    impossible: whether that exceeds the tokens per block by more than noise. It is not used.
+    modelled: speed-up by the model without its deviation at this γ; improvement_factor if exact.
+    baseline: median time between two tokens of a sequence without speculation, in the cost's unit.
     low, high: ends of each speed-up's 90 % interval.
+
+    A row's numbers follow from `baseline` and `improvement_factor`: see `seconds`.
     """
 
     gamma: NDArray[np.int64]
@@ -118,6 +91,20 @@ class Curve:
     extrapolated: NDArray[np.bool_]
     beyond_graphs: NDArray[np.bool_]
     gains: Forecast
+    ran: Floats
+    impossible: NDArray[np.bool_]
+    modelled: Floats
+    baseline: float
+
+    @property
+    def seconds(self) -> Floats:
+        """Time between two tokens of a sequence: baseline / improvement_factor, shape (n,)."""
+        return np.asarray(self.baseline / self.improvement_factor)
+
+    @property
+    def measured(self) -> NDArray[np.bool_]:
+        """Whether runs measured the speed-up at this load, and it is possible, shape (n,)."""
+        return ~np.isnan(self.ran) & ~self.impossible
 
     @property
     def speed_up(self) -> Floats:
@@ -163,13 +150,18 @@ def curve_of(
     drafted = acceptance.drafted_per_token(gammas)
     logs, noise = _lengths(acceptance, cost, gammas)
     tokens = np.asarray(acceptance.tokens_per_call(gammas))
-    if cost.posterior is None or cost.point is None:
+    ran, impossible = np.full(len(gammas), np.nan), np.zeros(len(gammas), dtype=bool)
+    posterior, point, columns = cost.posterior, cost.point, gammas.tolist()
+    if posterior is None or point is None:
         factors = np.asarray(speed_up(acceptance, cost, gammas))
-        gains = Forecast(np.log(factors), noise if doubt is None else doubt(gammas))
+        gains = Forecast.normal(np.log(factors), noise if doubt is None else doubt(gammas))
+        modelled = factors
     else:
-        lengths = np.exp(logs).tolist()
-        gains = cost.posterior.speed_ups(cost.point, gammas.tolist(), lengths).blurred(noise)
-        factors = gains.quantile(0.5)
+        gains = posterior.speed_ups(point, columns, np.exp(logs).tolist()).blurred(noise)
+        factors = np.exp(gains.medians)
+        ran = np.array([posterior.measured(point).get(gamma, np.nan) for gamma in columns])
+        impossible = np.isin(gammas, list(posterior.left_out(point)))
+        modelled = np.exp(posterior.modelled(point, columns) + logs)
     known = (acceptance.observed_gamma, cost.observed_gamma)
     observed = min((each for each in known if each is not None), default=np.inf)
     return Curve(
@@ -180,6 +172,10 @@ def curve_of(
         extrapolated=gammas > observed,
         beyond_graphs=np.broadcast_to(cost.setting.beyond_graphs(gammas), gammas.shape),
         gains=gains,
+        ran=ran,
+        impossible=impossible,
+        modelled=modelled,
+        baseline=cost.baseline_seconds,
     )
 
 
@@ -193,7 +189,10 @@ def _lengths(
     block cancels at the run's γ, and only its uncorrelated part remains at other γ. Runs whose
     drafts ended early do not count, because they do not measure the time at their γ.
     """
-    run = sorted({each.gamma for each in cost.own_runs if each.drafted is None} - {0})
+    timed = {each.gamma for each in cost.own_runs if each.drafted is None} - {0}
+    if cost.posterior is not None and cost.point is not None:
+        timed -= cost.posterior.left_out(cost.point)
+    run = sorted(timed)
     every = np.array(sorted({*gammas.tolist(), *run}))
     logs, covariance = acceptance.log_lengths(every)
     if run:
@@ -209,7 +208,7 @@ def token_seconds(acceptance: Acceptance, cost: Cost, gammas: NDArray[np.int64])
     """Returns the distribution of the time between two tokens of one sequence, for each γ."""
     logs, noise = _lengths(acceptance, cost, gammas)
     if cost.posterior is None or cost.point is None:
-        return Forecast(np.log(acceptance.seconds_per_token(gammas, cost)), noise)
+        return Forecast.normal(np.log(acceptance.seconds_per_token(gammas, cost)), noise)
     law = cost.posterior.seconds_per_token(cost.point, gammas.tolist(), np.exp(logs).tolist())
     return law.blurred(noise)
 

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import Acceptance
-from simulator.choice.advice import NEAR, REPEAT, WORTH, Advice, LogGains, advise
+from simulator.choice.advice import NEAR, REPEAT, WORTH, Advice, Reach, advise
 from simulator.choice.curve import Curve, CurvePoint, Doubt, curve_of, first_best
 from simulator.choice.kept import KeptRun, kept_run
 from simulator.choice.walltime import TIE
 from simulator.cost.cost import Cost
+from simulator.cost.fitted.contradictions import contradictions
 from simulator.cost.setting import CostSetting
 from simulator.cost.sizes import assumed_c
 from simulator.numerics.arguments import integer, non_negative
@@ -109,13 +110,13 @@ class Plan:
         most = self.acceptance.most_gamma
         if most is None or not self.allowed.any():
             return None
-        means = np.where(self.allowed, self.curve.gains.mean, -np.inf)
+        means = np.where(self.allowed, self.curve.gains.medians, -np.inf)
         short = means[self.curve.gamma <= most].max(initial=-np.inf)
         return most if means.max() > max(short + self.near, self.near) else None
 
     def within(self, share: float) -> set[int]:
-        """Returns each allowed γ, or 0, with a mean log speed-up at most `share` below the best."""
-        gammas, means = self.curve.gamma[self.allowed], self.curve.gains.mean[self.allowed]
+        """Returns each allowed γ, or 0, with a median log speed-up within `share` of the best."""
+        gammas, means = self.curve.gamma[self.allowed], self.curve.gains.medians[self.allowed]
         least = means.max(initial=0.0) - share - TIE
         return {*gammas[means >= least].tolist(), *([0] if least <= 0 else [])}
 
@@ -168,7 +169,9 @@ def plan(
     gammas = np.arange(1, cap + 1)
     curve_at = partial(curve_of, acceptance, cost, c_hat=ratio, doubt=doubt)
     curve = curve_at(gammas)
-    allowed = setting.allows(gammas)
+    able = setting.allows(gammas)
+    # A run that contradicts physics says nothing for its γ, which is then never the best.
+    allowed = able & ~curve.impossible if (able & ~curve.impossible).any() else able
     best = first_best(gammas[allowed], curve.improvement_factor[allowed])
     at = curve.point(best) if stated is None else curve_at(np.array([stated])).point(stated)
     most = acceptance.most_gamma
@@ -176,6 +179,7 @@ def plan(
     timed = candidates & np.isin(gammas, setting.timed)
     candidates = timed if timed.any() else candidates
     advised = partial(advise, near=share, worth=worth)
+    considered = candidates
     if cost.posterior is not None:
         from simulator.cost.fitted.runs import USUAL_ERROR
 
@@ -184,10 +188,12 @@ def plan(
             advised,
             repeat=usual if usual > USUAL_ERROR else REPEAT,  # of a noisy server, its own noise
             calibrated=cost.posterior.calibrated,
-            tried={run.gamma for run in cost.own_runs},
-            measured=_measured(cost, curve),
+            tried=_tried(cost),
+            reach=_reach(acceptance),
         )
-    advice = advised(gammas[candidates], curve.gains.only(candidates))
+        considered = allowed
+    advice = advised(gammas[considered], curve.gains.only(considered))
+    notes = () if cost.posterior is None else contradictions(cost.posterior.runs)
     if gamma is not None and assumed_c(cost) is not None:
         # A run settles c. The stated γ probably runs already, so its time is the easiest to get.
         runs = candidates & (gammas == gamma)
@@ -201,20 +207,29 @@ def plan(
             further = curve_at(longer).improvement_factor[0]
             cap_binds = bool(further > curve.improvement_factor[best - 1])
     found = (curve, allowed, gammas[candidates], at, best, advice, cap_binds)
-    return Plan(acceptance, cost, ratio, share, *found, c_hat_is_c=c_hat is None)
+    return Plan(acceptance, cost, ratio, share, *found, notes=notes, c_hat_is_c=c_hat is None)
 
 
-def _measured(cost: Cost, curve: Curve) -> LogGains:
-    """Returns the measured log speed-up of each γ run at this load, and its standard deviation.
+def _tried(cost: Cost) -> set[int]:
+    """Returns each γ that was run at this load, 0 for the baseline, without impossible runs.
 
-    If costs are interpolated from other loads: the modelled values of each γ run at all of them.
+    If costs are interpolated from other loads: each γ that was run at all of them.
     """
-    from simulator.cost.fitted.runs import log_gains
+    known, load = cost.posterior, cost.setting.load
+    assert known is not None
+    if load is None or load.estimated is None:
+        ruled_out = set() if cost.point is None else known.left_out(cost.point)
+        return {run.gamma for run in cost.own_runs} - ruled_out
+    loads = {run.load for run in known.runs}
+    return set.intersection(*({0, *known.measured(each)} for each in loads))
 
-    if cost.setting.load is None or cost.setting.load.estimated is None:
-        return log_gains(cost.own_runs)
-    runs = () if cost.posterior is None else cost.posterior.runs
-    each = [log_gains([run for run in runs if run.load == load]) for load in {r.load for r in runs}]
-    laws = zip(curve.gains.mean.tolist(), curve.gains.deviation.tolist(), strict=True)
-    ran = set.intersection(*map(set, each))
-    return {gamma: law for gamma, law in enumerate(laws, start=1) if gamma in ran}
+
+def _reach(acceptance: Acceptance) -> Reach | None:
+    """Returns the largest γ that may be advised, by the longest γ that was run; None: any."""
+    most, observed = acceptance.most_gamma, acceptance.observed_gamma
+    if most is None:
+        return None
+    if observed is None or most <= observed:
+        return lambda longest: most
+    doubles = most > observed + 2
+    return lambda longest: max(most, longest + 2, 2 * longest * doubles)

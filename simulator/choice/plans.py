@@ -66,5 +66,5 @@ def _each(request: PlanRequest, costs: Sequence[Cost]) -> list[Plan]:
             near=request.near,
             doubt=request.doubt,
         )
-        found.append(replace(row, only=request.gamma, notes=request.notes))
+        found.append(replace(row, only=request.gamma, notes=(*row.notes, *request.notes)))
     return found

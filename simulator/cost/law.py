@@ -23,9 +23,14 @@ class CostLaw(Protocol):
     def calibrated(self) -> bool:
         """Whether predicted probabilities of a gain can be trusted."""
 
-    @property
-    def ratio_error(self) -> float:
-        """Standard deviation of a run's log speed-up about the modelled one, once its load ran."""
+    def measured(self, load: LoadPoint) -> dict[int, float]:
+        """Returns the speed-up that the runs at a load measured, by γ, as they are."""
+
+    def left_out(self, load: LoadPoint) -> set[int]:
+        """Returns each γ whose run at a load is impossible, and not used."""
+
+    def modelled(self, load: LoadPoint, gammas: Sequence[int]) -> Floats:
+        """Returns log(baseline step / block) by the model without the runs' deviations."""
 
     def speed_ups(
         self, load: LoadPoint, gammas: Sequence[int], lengths: Sequence[float]

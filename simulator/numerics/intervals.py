@@ -6,13 +6,14 @@ Files name their level in the field `confidence`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import erfc, sqrt
+from math import sqrt
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.numerics.arguments import Floats
+from simulator.numerics.lattice import normal_column, normal_quantiles
 
 # Probability that an interval holds the true value.
 CONFIDENCE = 0.9
@@ -58,43 +59,64 @@ def wilson_trials(rate: float, low: float, high: float, *, confidence: float) ->
     return deviations(confidence) ** 2 / q if q > 0 else 1.0
 
 
-# Deviations below are none: a probability is then 0 or 1.
-_NO_DOUBT = 1e-15
-# Probabilities are kept at least this far from 0 and 1.
-_TAIL = 1e-12
+# Column of `normal_column` that errors of an acceptance take.
+_ACCEPTANCE = 14
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Forecast:
-    """Joint normal distribution of n logarithms, each conditioned on its bounds.
+    """Joint distribution of n logarithms, as equally likely draws.
 
-    mean, covariance: shapes (n,) and (n, n), if there were no bounds.
-    error: standard deviation of the model's own error, shared by all quantities.
-    lowest, highest: physical bounds of the logarithms, shape (n,); infinite if there are none.
+    draws: logarithms by draw, shape (draws, n); one draw if nothing is uncertain.
+    covariance: covariance of the logarithms, shape (n, n).
+
+      >>> law = Forecast.normal(np.log([1.5]), np.array([[0.01]]))
+      >>> law.quantile(0.5).round(2).tolist(), law.exceeds(1.0).round(3).tolist()
+      ([1.5], [1.0])
     """
 
-    mean: Floats
+    draws: Floats
     covariance: Floats
-    error: float = 0.0
-    lowest: Floats | float = -np.inf
-    highest: Floats | float = np.inf
 
     @classmethod
     def exact(cls, logs: Floats) -> Forecast:
         """Returns the distribution of logarithms without any uncertainty."""
-        return cls(logs, np.zeros((len(logs), len(logs))))
+        return cls(logs[None], np.zeros((len(logs), len(logs))))
+
+    @classmethod
+    def normal(cls, mean: Floats, covariance: Floats) -> Forecast:
+        """Returns a joint normal distribution; its draws have exact quantiles for each logarithm.
+
+        mean, covariance: shapes (n,) and (n, n).
+        """
+        mean = np.asarray(mean, dtype=np.float64)
+        if covariance.shape != (len(mean), len(mean)):
+            raise ValueError(
+                f"covariance must be of {len(mean)} means, got shape {covariance.shape}"
+            )
+        return cls.exact(mean).blurred(covariance)
+
+    @classmethod
+    def drawn(cls, draws: Floats) -> Forecast:
+        """Returns the distribution of the given draws, shape (draws, n)."""
+        return cls(draws, np.cov(draws, rowvar=False).reshape(draws.shape[1], draws.shape[1]))
+
+    @property
+    def medians(self) -> Floats:
+        """Median of each logarithm, shape (n,)."""
+        return np.asarray(np.median(self.draws, axis=0))
 
     @property
     def deviation(self) -> Floats:
-        """Standard deviation of each logarithm, the model's error included, shape (n,)."""
-        return np.asarray(np.sqrt(np.diag(self.covariance) + self.error**2))
+        """Standard deviation of each logarithm, shape (n,)."""
+        return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
 
     def quantile(self, share: float) -> Floats:
-        """Returns a quantile of each quantity (not its logarithm), shape (n,); share in (0, 1)."""
-        below, above = self._bounds()
-        shares = np.clip(below + share * (above - below), _TAIL, 1 - _TAIL)
-        found = np.array([NormalDist().inv_cdf(each) for each in shares.tolist()])
-        return np.asarray(np.exp(self.mean + found * self._scale))
+        """Returns a quantile of each quantity (not its logarithm), shape (n,); share in (0, 1).
+
+        The i-th smallest of N draws is the quantile of (i + 1/2) / N; linear between two draws.
+        """
+        return np.asarray(np.exp(np.quantile(self.draws, share, axis=0, method="hazen")))
 
     def interval(self) -> tuple[Floats, Floats, Floats]:
         """Returns lower end, median and upper end of each quantity's interval, shape (n,) each."""
@@ -106,36 +128,26 @@ class Forecast:
 
         level: above 0; 1 gives the probability that a speed-up is a gain.
         """
-        below, above = self._bounds()
-        at = self._share(np.log(level))
-        return np.asarray(np.clip((above - at) / np.maximum(above - below, _TAIL), 0.0, 1.0))
+        ordered, count = np.sort(self.draws, axis=0), len(self.draws)
+        shares, at = (np.arange(count) + 0.5) / count, np.log(level)
+        below = [np.interp(at, column, shares, left=0.0, right=1.0) for column in ordered.T]
+        return 1.0 - np.array(below)
 
     def blurred(self, covariance: Floats) -> Forecast:
-        """Returns the distribution with a further independent error, whose covariance is given.
+        """Returns the distribution with a further independent normal error; medians are kept.
 
-        Each bound moves outwards by half the width of that error's interval.
+        covariance: the error's covariance, shape (n, n). The median is kept because it is the speed
+        at the expected acceptance, as every report states it.
         """
-        further = deviations() * np.sqrt(np.maximum(np.diag(covariance), 0.0))
-        bounds = (self.lowest - further, self.highest + further)
-        return Forecast(self.mean, self.covariance + covariance, self.error, *bounds)
+        scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        if not scale.any():
+            return self
+        certain = len(self.draws) == 1
+        normal = normal_quantiles() if certain else normal_column(_ACCEPTANCE)
+        draws = self.draws + normal[:, None] * scale
+        draws = draws + self.medians - np.median(draws, axis=0)
+        return Forecast(draws, self.covariance + covariance)
 
     def only(self, which: NDArray[np.bool_]) -> Forecast:
         """Returns the distribution of the selected quantities."""
-        ends = (self.lowest, self.highest)
-        bounds = (np.broadcast_to(each, self.mean.shape)[which] for each in ends)
-        covariance = self.covariance[np.ix_(which, which)]
-        return Forecast(self.mean[which], covariance, self.error, *bounds)
-
-    @property
-    def _scale(self) -> Floats:
-        return np.asarray(np.maximum(self.deviation, _NO_DOUBT))
-
-    def _bounds(self) -> tuple[Floats, Floats]:
-        """Returns the probability below each bound, for the distribution without bounds."""
-        below = np.minimum(self._share(self.lowest), 1 - 2 * _TAIL)
-        return below, np.maximum(self._share(self.highest), below + _TAIL)
-
-    def _share(self, logs: Floats | float) -> Floats:
-        """Returns the probability below each logarithm, for the distribution without bounds."""
-        away = (logs - self.mean) / self._scale
-        return np.array([0.5 * erfc(-each / sqrt(2)) for each in away.tolist()])
+        return Forecast(self.draws[:, which], self.covariance[np.ix_(which, which)])

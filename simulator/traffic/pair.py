@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.choice.advice import Advice, LogGains, advise
+from simulator.choice.advice import Advice, advise
 from simulator.cost.setting import Wall
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import Forecast
@@ -31,7 +31,7 @@ class Pair:
     """One server, with speculation (`drafting`) and without (`baseline`).
 
     gammas: draft lengths to consider, each at least 1, ascending.
-    measured: measured log gains by γ (see `advise`), for each batch that was run, ascending.
+    measured: each γ with a possible run, for each batch that was run, ascending.
     calibrated: whether predicted probabilities of a gain match observed frequencies.
     wall: the largest step that the server runs as a captured graph, at least one sequence at every
       γ. None: no limit is known.
@@ -43,7 +43,7 @@ class Pair:
     baseline: Server
     demand: Demand
     gammas: tuple[int, ...]
-    measured: Mapping[int, LogGains] = field(default_factory=dict)
+    measured: Mapping[int, Collection[int]] = field(default_factory=dict)
     calibrated: bool = True
     wall: Wall | None = None
     ranked: Mapping[int, tuple[float, float]] | None = None
@@ -96,22 +96,24 @@ class Pair:
         """
         laws = [Forecast.exact(each) for each in gains.T]
         if drawn is not None:
-            spread = [np.atleast_2d(np.cov(each)) for each in np.moveaxis(drawn, -1, 0)]
-            laws = list(map(Forecast, gains.T, spread))
+            # The draws give the spread of speed-ups; their medians are moved to the plans' numbers.
+            off = gains - np.median(drawn, axis=1)
+            laws = [Forecast.drawn(each.T) for each in np.moveaxis(drawn + off[:, None], -1, 0)]
         gammas, known = np.array(self.gammas), map(self._measured_at, slots.tolist())
-        return [
-            advise(gammas, law, calibrated=self.calibrated, measured=measured)
-            for law, measured in zip(laws, known, strict=True)
+        found = [
+            advise(gammas, law, calibrated=self.calibrated, tried=tried)
+            for law, tried in zip(laws, known, strict=True)
         ]
+        # A run is proposed for a load that a server can be held at, which a rate is not.
+        return [replace(each, next_run=None) for each in found]
 
-    def _measured_at(self, slot: int) -> LogGains:
-        """Returns the measured log gains at a batch; between two batches, the smaller gain."""
+    def _measured_at(self, slot: int) -> Collection[int]:
+        """Returns the γ that were run at a batch, 0 too; between two batches, those run at both."""
         if not self.measured:
-            return {}
+            return ()
         low = max((each for each in self.measured if each <= slot), default=min(self.measured))
         high = min((each for each in self.measured if each >= slot), default=max(self.measured))
-        below, above = self.measured[low], self.measured[high]
-        return {gamma: min(below[gamma], above[gamma]) for gamma in below.keys() & above.keys()}
+        return {0} | (set(self.measured[low]) & set(self.measured[high]))
 
     def captured(self, gains: Floats, batch: ArrayLike) -> Floats:
         """Returns log gains, shape (γ, n), with a large loss where steps exceed captured graphs."""

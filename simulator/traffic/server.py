@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from random import Random
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +12,7 @@ from simulator.acceptance.acceptance import Acceptance
 from simulator.cost.cost import Cost
 from simulator.cost.curves import pass_points
 from simulator.numerics.arguments import Floats
+from simulator.numerics.lattice import DRAWS, normal_draws
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand
 
@@ -127,9 +127,8 @@ def by_batch(batches: Sequence[int], seconds: ArrayLike, slots: int) -> Floats:
     return np.asarray(found)
 
 
-# Number of draws, which gives the ends of an interval standard errors of 3 % of its width.
-DRAWS = 400
-_SEED = 0
+# Columns of `normal_column` for errors of acceptance rates.
+_RATES = 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,36 +161,26 @@ def doubt_of(costs: Sequence[Cost], acceptance: Acceptance, server: Server) -> D
 
     costs: by ascending batch; server: the server at its most probable values.
     """
-    # Python's generator, because importing numpy's takes a tenth of the whole answer.
-    gauss = Random(_SEED).gauss
     slots, columns = server.seconds.shape
-    lots = np.array([[gauss(0.0, 1.0) for _ in range(columns + 3)] for _ in range(DRAWS)])
-    logits = lots[:, :2] @ _root(acceptance.logit_covariance)
+    values, vectors = np.linalg.eigh(acceptance.logit_covariance)
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    logits = normal_draws(_RATES, 2) @ root
     doubtful = {cost.setting.batch: cost for cost in costs if cost.posterior is not None}
     if not doubtful and not logits.any():
         return None
     seconds = np.ones((DRAWS, slots, columns))
     if doubtful:
-        factors = [_factors(cost, columns - 1, lots[:, 2:]) for cost in doubtful.values()]
+        factors = [_factors(cost, columns - 1) for cost in doubtful.values()]
         seconds = by_batch([*doubtful], np.stack(factors, axis=1), slots)
     return Doubt(seconds, logits)
 
 
-def _factors(cost: Cost, longest: int, lots: Floats) -> Floats:
-    """Returns drawn step times divided by the most probable ones, shape (draws, longest + 1).
+def _factors(cost: Cost, longest: int) -> Floats:
+    """Returns drawn step times divided by their medians, shape (draws, longest + 1).
 
-    The logarithms of times are drawn, as jointly normal (`Posterior.seconds_per_token`). If the
-    cost's parameters were drawn instead, few runs would give times that are mostly too long.
-
-    lots: standard normal draws, shape (draws, longest + 2).
+    Every plan uses the same draws (`Posterior.seconds_per_token`).
     """
     assert cost.posterior is not None
     assert cost.point is not None
     law = cost.posterior.seconds_per_token(cost.point, range(longest + 1), [1.0] * (longest + 1))
-    return np.asarray(np.exp(lots[:, :-1] @ _root(law.covariance) + law.error * lots[:, -1:]))
-
-
-def _root(covariance: Floats) -> Floats:
-    """Returns the symmetric square root of a covariance matrix, whose variances may be 0."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+    return np.asarray(np.exp(law.draws - law.medians))

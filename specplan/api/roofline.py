@@ -199,7 +199,7 @@ def _placed(deployment: Deployment, point: LoadPoint, times: Cost, load: Load) -
 
 
 def _misfits(posterior: Posterior) -> list[str]:
-    """Returns warnings about runs that differ from the fit, or gain more than their length."""
+    """Returns warnings about runs that differ from the fit."""
     notes = []
     for run in posterior.runs:
         work = posterior.machine.token_work(run.load, run.gamma, run.length)
@@ -211,8 +211,4 @@ def _misfits(posterior: Posterior) -> list[str]:
                 f"({100 * (fitted / measured - 1):+.0f} %). Was it of these models, and of one "
                 "load?"
             )
-    return notes + [
-        f"The run at gamma {run.gamma}, batch {run.load.batch} gains more than its {run.length:g} "
-        "tokens a block: is its length, or the run without drafts, of other traffic?"
-        for run in posterior.impossible
-    ]
+    return notes

@@ -11,7 +11,6 @@ import numpy as np
 
 from estimator.progress import notice
 from simulator.cost.costs import Costs
-from simulator.cost.fitted.runs import log_gains
 from simulator.numerics.arguments import integer
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.pair import Pair
@@ -106,7 +105,7 @@ def pair_of(
             f"gamma must be at most {wall.most - 1}: captured graphs have {wall.most} {wall.unit} "
             f"a step ({wall.flag}), got {only[0]}"
         )
-    measured = {cost.setting.batch: log_gains(cost.own_runs) for cost in priced}
+    measured = {cost.setting.batch: _measured(cost) for cost in priced}
     known = all(cost.posterior is None or cost.posterior.calibrated for cost in priced)
     return Pair(server, server.without(alone), demand, tuple(captured), measured, known, wall)
 
@@ -136,3 +135,10 @@ def _cache_tokens(priced: Sequence[Cost]) -> float | None:
     of_one = (most - least) / (priced[-1].setting.batch - priced[0].setting.batch)
     free = first.memory_gb - (least - priced[0].setting.batch * of_one)
     return max(0.0, free / of_one * first.context)
+
+
+def _measured(cost: Cost) -> set[int]:
+    """Returns each γ above 0 whose speed-up was measured at the cost's load, and is possible."""
+    if cost.posterior is None or cost.point is None:
+        return set()
+    return set(cost.posterior.measured(cost.point)) - cost.posterior.left_out(cost.point)

@@ -4,27 +4,18 @@ import math
 
 from simulator.acceptance.acceptance import Iid, iid_error
 from simulator.choice.advice import BEATEN, certainty, percentage
-from simulator.choice.curve import (
-    baseline_seconds,
-    break_even_alpha,
-    break_even_c,
-    curve_of,
-    speed_up,
-)
+from simulator.choice.break_even import break_even_alpha, break_even_c
+from simulator.choice.curve import baseline_seconds, curve_of, speed_up
 from simulator.choice.plan import Plan
-from simulator.cost.fitted.runs import USUAL_ERROR
-from simulator.cost.setting import DEFAULT_CONTEXT
 from simulator.cost.sizes import assumed_c
-from simulator.numerics.intervals import deviations
 from specplan.reports.kept import kept_lines
+from specplan.reports.next_run import next_lines
 
 NOT_CALIBRATED = "For draft models that were never run this probability is not calibrated."
 # The advice also states the odds of a gain if the acceptance rate is lower by this amount.
 _SHORT = 0.1
 # Speed-ups count as equal if their relative difference is smaller.
 _SAME = 0.05
-# An interval is wide if its upper end is this many times its lower end.
-_WIDE = 2.5
 
 
 def advice_lines(plan: Plan) -> list[str]:
@@ -36,7 +27,7 @@ def advice_lines(plan: Plan) -> list[str]:
             f"c {c:.2g} is assumed ({low:.2g} to {high:.2g}): no run with drafts was timed."
         )
     if plan.kept is not None:
-        return [*lines, *kept_lines(plan, plan.kept), *_next(plan)[: plan.kept.gain is None]]
+        return [*lines, *kept_lines(plan, plan.kept), *next_lines(plan)[: plan.kept.gain is None]]
     lines += [*decision_lines(plan), *_limits(plan)]
     if plan.gamma not in (0, plan.optimal_gamma, named):
         lines.append(f"K = {plan.gamma} gives {_gain(plan, plan.gamma)}.")
@@ -48,7 +39,7 @@ def advice_lines(plan: Plan) -> list[str]:
         for run in cost.own_runs
         if run.drafted is not None
     ]
-    lines += [*_next(plan), *_speed(plan)]
+    lines += [*next_lines(plan), *_speed(plan)]
     return [*lines, *_iid(plan), _break_even(plan)] if cost.posterior is None else lines
 
 
@@ -140,12 +131,14 @@ def _limits(plan: Plan) -> list[str]:
             f"K = {best} ({factor:.2f} times) was not timed, and only timed K are advised: "
             f"'specplan validate --gamma {best}' measures it."
         )
+    if _unconfirmed(plan):
+        lines.append(f"K = {plan.advice.gamma} was not run: confirm it by running it.")
     if plan.most_gamma is not None and named > 0:
         lines.append(
             f"No position beyond {plan.acceptance.observed_gamma} was observed, so at most "
             f"K = {plan.most_gamma} is advised: run K = {named}, then look again."
         )
-    elif plan.extrapolated_at(plan.advice.gamma) and plan.advice.next_run is None:
+    elif plan.extrapolated_at(plan.advice.gamma) and not _unconfirmed(plan):
         lines.append(f"K = {plan.advice.gamma} was not observed: run it, and look again.")
     if wall is None:
         return lines
@@ -165,45 +158,10 @@ def _limits(plan: Plan) -> list[str]:
     return lines
 
 
-def _next(plan: Plan) -> list[str]:
-    """Returns a sentence with the next run, the option that adds it, and its expected gain."""
-    if plan.advice.next_run is None:
-        return []
-    gamma, gain, rival = plan.advice.next_run
-    if gamma == 0:
-        also = f" and K = {rival}" * (rival > 0)
-        runs = [_added(plan, each) for each in ((0, rival) if also else (0,))]
-        return [f"Next: run K = 0{also}, and add {' '.join(runs)}.{_narrowed(plan, rival)}"]
-    decides = "whether to speculate"
-    if rival > 0:
-        decides = f"between K = {min(gamma, rival)} and K = {max(gamma, rival)}"
-    return [
-        f"Next: run K = {gamma}, and add {_added(plan, gamma)}. It decides "
-        f"{decides}, and may gain {100 * gain:.1f} % on average."
-    ]
-
-
-def _narrowed(plan: Plan, gamma: int) -> str:
-    """Returns the error of the speed-up after runs at 0 and gamma; "" if it is known better."""
-    posterior = plan.cost.posterior
-    low, high = plan.point(gamma).low, plan.point(gamma).high
-    if posterior is None or posterior.runs or gamma == 0 or high < _WIDE * low:
-        return ""
-    # The model has its error at the runs, and again at later runs of the same load.
-    after = math.sqrt(2 * (posterior.ratio_error**2 + USUAL_ERROR**2))
-    width = 100 * math.expm1(deviations() * after)
-    return f" After both runs the speed-up of K = {gamma} is exact to about ± {width:.0f} %."
-
-
-def _added(plan: Plan, gamma: int) -> str:
-    """Returns the option `--run …` for a run at gamma; users replace its MS and L by numbers."""
-    most, point = plan.acceptance.observed_gamma, plan.cost.point
-    load = ",length=L" if most is not None and gamma > most else ""
-    if point is not None and point.batch > 1:
-        load += f",batch={point.batch}"
-    if point is not None and point.context != DEFAULT_CONTEXT:
-        load += f",context={point.context}"
-    return f"--run gamma={gamma},tpot=MS{load}"
+def _unconfirmed(plan: Plan) -> bool:
+    """Returns whether runs lead to a γ that none of them measured."""
+    gamma, runs = plan.advice.gamma, plan.cost.own_runs
+    return gamma > 0 and any(run.gamma for run in runs) and not plan.curve.measured[gamma - 1]
 
 
 def _speed(plan: Plan) -> list[str]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isnan, nan
 from typing import Any
+
+import numpy as np
 
 from simulator.choice.curve import token_seconds
 from simulator.choice.plan import Plan
+from simulator.cost.fitted.contradictions import contradictions
 from simulator.cost.sizes import expected_c, questions_c
 from simulator.numerics.intervals import percent
 from specplan.reports.advice import advice_lines
@@ -25,6 +29,10 @@ from specplan.reports.table import (
 
 # Number of rows shown after the best gamma, and least number of rows; --json has all rows.
 _ROWS_PAST, _ROWS_LEAST = 3, 8
+# A row's speed-up counts as the measured one if it differs by less than this share.
+_AS_MEASURED = 0.005
+MEASURED = "= measured; a number is the measured speed-up, where the row's differs from it"
+IMPOSSIBLE = "?? impossible, and not used"
 BEYOND = "+ beyond the observed gamma: extrapolated"
 
 
@@ -61,6 +69,8 @@ def plan_text(plan: Plan) -> str:
             note=lambda point: _note(plan, point),
         ),
         *([BEYOND] if curve.extrapolated[:last].any() else []),
+        *([MEASURED] if not np.isnan(curve.ran[:last]).all() else []),
+        *([IMPOSSIBLE] if curve.impossible[:last].any() else []),
         *([graphs_line(setting.wall)] if setting.wall and curve.beyond_graphs[:last].any() else []),
         *([f"(--json has all up to {len(curve.gamma)})"] if last < len(curve.gamma) else []),
         "",
@@ -98,6 +108,11 @@ def notes_of(plan: Plan) -> tuple[str, ...]:
 def _note(plan: Plan, point: dict[str, Any]) -> str:
     """Returns a row's marks: extrapolated (+), beyond captured graphs (!), advised, to measure."""
     gamma, notes = point["gamma"], ["+"] * point["extrapolated"] + ["!"] * point["beyond_graphs"]
+    ran = plan.curve.ran[gamma - 1] if gamma <= len(plan.curve.ran) else nan
+    if not isnan(ran):
+        same = abs(ran / point["improvement_factor"] - 1) < _AS_MEASURED
+        impossible = plan.curve.impossible[gamma - 1]
+        notes.append("=" if same and not impossible else f"={ran:.2f}{'??' * bool(impossible)}")
     if plan.kept is None and gamma == plan.advised_gamma != plan.optimal_gamma:
         notes.append("<- advised")
     if gamma == plan.advice.test_gamma:
@@ -117,12 +132,19 @@ def points_of(plan: Plan) -> list[dict[str, Any]]:
         columns["improvement_factor_high"] = curve.high.tolist()
         if plan.cost.posterior is not None:
             law = token_seconds(plan.acceptance, plan.cost, curve.gamma)
-            low, middle, high = (1e3 * each for each in law.interval())
+            low, _, high = (1e3 * each for each in law.interval())
             columns |= {
-                "ms_per_token": middle.tolist(),
+                "ms_per_token": (1e3 * curve.seconds).tolist(),
                 "ms_per_token_low": low.tolist(),
                 "ms_per_token_high": high.tolist(),
-                "tokens_per_second": (1e3 / middle).tolist(),
+                "tokens_per_second": (plan.setting.batch / curve.seconds).tolist(),
+                "tokens_per_second_per_sequence": (1 / curve.seconds).tolist(),
+                "measured": curve.measured.tolist(),
+                "impossible": curve.impossible.tolist(),
+                "measured_improvement_factor": [
+                    None if isnan(x) else x for x in curve.ran.tolist()
+                ],
+                "modelled": curve.modelled.tolist(),
             }
     return [dict(zip(columns, each, strict=True)) for each in zip(*columns.values(), strict=True)]
 
@@ -130,6 +152,8 @@ def points_of(plan: Plan) -> list[dict[str, Any]]:
 def require_possible(plan: Plan, data: Mapping[str, Any]) -> dict[str, Any]:
     """Returns `data`, numbers of a plan; raises ArithmeticError if one is impossible."""
     gammas, posterior = plan.curve.gamma, plan.cost.posterior
+    if posterior is not None and contradictions(posterior.runs):
+        return dict(data)  # a note names the runs in conflict
     _, doubt = plan.acceptance.log_lengths(gammas)
     predicted = posterior is not None and not posterior.runs and not doubt.any()
     bounded = blocks_take_a_step(plan.cost, len(gammas))

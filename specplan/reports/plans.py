@@ -134,8 +134,15 @@ def _doubt_fields(plan: Plan) -> dict[str, Any]:
         fields["improvement_factor_high"] = plan.at.high
         reason = "no run without speculation: no measured time is compared with a baseline"
         if following is not None and following.gamma > 0:
-            reason = f"expected to bring {following.gain:.1%} over gamma {following.rival}"
-        fields["next_run"] = following and {"gamma": following.gamma, "reason": reason}
+            reason = (
+                f"expected to make the advice {following.gain_percent:.1f} % faster; "
+                f"compared with gamma {following.rival}"
+            )
+        fields["next_run"] = following and {
+            "gamma": following.gamma,
+            "reason": reason,
+            "gain_percent": following.gain_percent,
+        }
     if cost.posterior is not None:
         fields["cost"] = {
             "kind": "runs" if cost.setting.load is None else "roofline",

@@ -4,10 +4,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from simulator.cost.fitted.fit import ParametricCost
+from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.machine import COUNT, Machine, RooflineMachine
-from simulator.cost.fitted.posterior import Posterior
-from simulator.cost.fitted.prior import vague_prior
+from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import Deployment
 from simulator.cost.roofline.hardware import Hardware
@@ -35,5 +34,5 @@ MIXTURE = RooflineMachine(Deployment(shape(dense(10**9), EXPERTS), DRAFT, GPU))
 
 def cost_at(machine: Machine, load: LoadPoint, logs: np.ndarray) -> ParametricCost:
     """Returns the cost of a machine whose parameters are known."""
-    posterior = Posterior(machine, vague_prior([1.0]), logs, 1e-9 * np.eye(COUNT), ())
+    posterior = infer(machine, Prior(logs, np.zeros((COUNT, COUNT)), 0.0, 0.0), [])
     return ParametricCost(posterior, load)

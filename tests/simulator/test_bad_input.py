@@ -22,7 +22,7 @@ from simulator.acceptance.tokens import (
     interpolated_alpha,
 )
 from simulator.choice.advice import advise
-from simulator.choice.curve import break_even_alpha
+from simulator.choice.break_even import break_even_alpha
 from simulator.choice.schedule import schedule
 from simulator.choice.walltime import (
     improvement_factor,
@@ -110,8 +110,12 @@ ACCEPTANCE: Refusals = [
 ]
 CHOICE: Refusals = [
     (
-        lambda: advise(np.arange(1, 4), Forecast(np.zeros(2), np.zeros((3, 3)))),
-        "mean and covariance must be of 3 gammas",
+        lambda: advise(np.arange(1, 4), Forecast.exact(np.zeros(2))),
+        "law must be of 3 gammas, got medians of shape",
+    ),
+    (
+        lambda: Forecast.normal(np.zeros(2), np.zeros((3, 3))),
+        r"covariance must be of 2 means, got shape \(3, 3\)",
     ),
     (lambda: break_even_alpha(COST, max_gamma=0), "max_gamma must be at least 1, got 0"),
     (lambda: schedule({}), "gammas must have at least one batch size, got none"),

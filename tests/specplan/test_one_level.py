@@ -135,7 +135,9 @@ def test_few_prompts_widen_an_interval_to_student_s() -> None:
     error = np.sqrt((len(logs) - 1) * logs.var())
     own = with_intervals(made).improvement_factor[4]
     assert own.high is not None
-    assert np.log(own.high / own.replay) == pytest.approx(scipy.stats.t.ppf(0.95, 7) * error)
+    # The interval is linear between the quantiles of 2,039 draws.
+    expected = scipy.stats.t.ppf(0.95, 7) * error
+    assert np.log(own.high / own.replay) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95])

@@ -1,8 +1,10 @@
 """Costs from runs at several batch sizes: batches without runs are interpolated."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,10 +15,14 @@ from simulator.cost.fitted.posterior import FittedMachine, Posterior
 from simulator.cost.fitted.prior import vague_prior
 from simulator.cost.fitted.runs import LoadPoint, Run
 from simulator.cost.setting import Load
+from simulator.numerics.arguments import Floats
+from simulator.numerics.lattice import normal_column
 
 # Standard deviation that each log parameter gains per factor e between a batch and the nearest run.
 _BETWEEN, _BEYOND = 0.1, 0.3
 _DOUBTED = [PARAMETERS.index(each) for each in ("roof", "block", "draft")]
+# Columns of `normal_column` for these errors.
+_COLUMNS = (12, 13, 15)
 
 
 def posterior_of_runs(runs: Sequence[Run]) -> Posterior:
@@ -26,10 +32,7 @@ def posterior_of_runs(runs: Sequence[Run]) -> Posterior:
 
 def cost_of_runs(runs: Sequence[Run]) -> ParametricCost:
     """Returns the cost fitted to runs, which must all have the same load."""
-    found = posterior_of_runs(runs)
-    # Without a drafted run the doubt is so wide that speed-ups are not linear in the logarithms.
-    found = replace(found, prior=replace(found.prior, drawn=True))
-    return ParametricCost(found, runs[0].load)
+    return ParametricCost(posterior_of_runs(runs), runs[0].load)
 
 
 def costs_by_batch(runs: Sequence[Run], batches: Sequence[int] | None = None) -> tuple[Cost, ...]:
@@ -86,21 +89,47 @@ def _priced(
     return ParametricCost(posterior, LoadPoint(context, batch)).with_setting(load=load)
 
 
-def _estimated(first: Posterior, last: Posterior, places: np.ndarray) -> Posterior:
+def _estimated(first: Posterior, last: Posterior, places: np.ndarray) -> Interpolated:
     """Returns the posterior at one batch, interpolated from two batches' posteriors.
 
     places: logarithms of three batch sizes: at `first`, wanted, and at `last`.
     """
     apart = places[2] - places[0]
-    share = 0.0 if apart == 0 else (places[1] - places[0]) / apart
-    away = np.abs(places[[0, 2]] - places[1]).min()
+    share = 0.0 if apart == 0 else float((places[1] - places[0]) / apart)
+    away = (_BEYOND if apart == 0 else _BETWEEN) * np.abs(places[[0, 2]] - places[1]).min()
     # Errors of both batches count as shared, so that interpolation does not reduce them.
     covariance = (1 - share) * first.covariance + share * last.covariance
-    covariance[_DOUBTED, _DOUBTED] += ((_BEYOND if apart == 0 else _BETWEEN) * away) ** 2
-    return replace(
-        first,
-        found=(1 - share) * first.logs + share * last.logs,
-        doubt=covariance,
-        loads=(),
-        runs=first.runs if apart == 0 else (*first.runs, *last.runs),
+    covariance[_DOUBTED, _DOUBTED] += away**2
+    return Interpolated(
+        first.machine,
+        first.prior,
+        first.runs if apart == 0 else (*first.runs, *last.runs),
+        (1 - share) * first.logs + share * last.logs,
+        covariance,
+        first.draws,
+        ends=(_doubted(first, away), _doubted(last, away)),
+        share=share,
     )
+
+
+def _doubted(posterior: Posterior, deviation: float) -> Posterior:
+    """Returns the posterior with a further error of the parameters _DOUBTED."""
+    logs = posterior.draws.logs.copy()
+    for index, column in zip(_DOUBTED, _COLUMNS, strict=True):
+        logs[:, index] += deviation * normal_column(column)
+    return replace(posterior, draws=replace(posterior.draws, logs=logs), _known={})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interpolated(Posterior):
+    """A posterior at one batch, between the posteriors at two others.
+
+    ends: the two posteriors, each of runs of one load. share: weight of the second, in [0, 1].
+    """
+
+    ends: tuple[Posterior, Posterior] = field(kw_only=True)
+    share: float = field(kw_only=True)
+
+    def _free(self, load: LoadPoint, gammas: Sequence[int]) -> Floats:
+        first, last = (end._free(end.runs[0].load, gammas) for end in self.ends)
+        return (1 - self.share) * first + self.share * last

@@ -39,6 +39,8 @@ NOT_CALIBRATED = ("model",)
 # group without data. It multiplies the errors of speed-ups for each of `Traits.meetings` without
 # data, too. A group with data from n sources has 1 / n of the increase.
 SCALE, UNKNOWN, UNKNOWN_ERROR = 0.8, 0.3, 1.5
+# Jumps of step times without configurations. `benchmarks/jumps.py` compares their laws.
+JUMPS = ((0.002, 0.35), (0.02, 0.3), (0.06, 0.25), (0.15, 0.1))
 # Variance of the logarithm of a number that a user states.
 SURE = 1e-8
 
@@ -52,9 +54,9 @@ class Prior:
     level_error: standard deviation of log(measured time / modelled time).
     ratio_error: standard deviation of log(measured speed-up / modelled speed-up), per run.
     load_error: standard deviation of a further error that all speed-ups of one load share.
-    drawn: whether predictions average over random draws of the parameters as long as there is no
-      run (on a `FittedMachine`: no run with drafts). False: they are linearised in the logarithms.
     calibrated: whether predicted probabilities of a gain match observed frequencies.
+    jumps: standard deviation τ of a jump of the time between γ and γ + 1, and its probability
+      (`simulator.cost.fitted.deviations`).
     """
 
     logs: Floats
@@ -62,8 +64,8 @@ class Prior:
     level_error: float
     ratio_error: float
     load_error: float = 0.0
-    drawn: bool = False
     calibrated: bool = True
+    jumps: tuple[tuple[float, float], ...] = ((0.0, 1.0),)
 
     def fixed(self, **known: float) -> Prior:
         """Returns the prior with some parameters fixed; known: their values by name, at least 0."""
@@ -152,7 +154,6 @@ def published_prior(
         level,
         ratio,
         shared,
-        drawn=apart,
         calibrated=traits.draft not in NOT_CALIBRATED,
     )
 
@@ -169,7 +170,6 @@ def _mixture(priors: Sequence[Prior]) -> Prior:
         level,
         ratio,
         shared,
-        drawn=any(each.drawn for each in priors),
         calibrated=all(each.calibrated for each in priors),
     )
 
@@ -183,7 +183,7 @@ def vague_prior(step_seconds: Sequence[float]) -> Prior:
         index = PARAMETERS.index(name)
         logs[index], deviations[index] = np.log(share * min(step_seconds)), deviation
     # Runs carry their own errors; here is the error of the model's form.
-    return Prior(logs, np.diag(deviations**2), level_error=0.005, ratio_error=0.01)
+    return Prior(logs, np.diag(deviations**2), level_error=0.005, ratio_error=0.01, jumps=JUMPS)
 
 
 @cache

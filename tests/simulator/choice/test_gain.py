@@ -5,7 +5,8 @@ import pytest
 
 from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.tokens import accepted_fraction, expected_tokens
-from simulator.choice.curve import best_gamma, break_even_alpha, break_even_c, speed_up
+from simulator.choice.break_even import break_even_alpha, break_even_c
+from simulator.choice.curve import best_gamma, speed_up
 from simulator.choice.walltime import improvement_factor, operations_factor, optimal_gamma
 from simulator.cost.cost import Cost, Ratio
 from simulator.cost.curves import CostModel

@@ -25,7 +25,7 @@ def speed_up(cost: Cost) -> tuple[float, float]:
     assert cost.posterior is not None
     assert cost.point is not None
     law = cost.posterior.speed_ups(cost.point, [3], [2.8])
-    return float(np.exp(law.mean[0])), float(law.deviation[0])
+    return float(np.exp(law.medians[0])), float(law.deviation[0])
 
 
 def test_each_batch_has_the_cost_of_its_own_runs() -> None:
@@ -44,7 +44,7 @@ def test_between_two_batches_parameters_follow_the_logarithm_of_the_batch() -> N
     assert middle.setting.load is not None
     assert middle.setting.load.estimated == "between"
     assert middle.baseline_seconds == pytest.approx(
-        np.sqrt(low.baseline_seconds * high.baseline_seconds)
+        np.sqrt(low.baseline_seconds * high.baseline_seconds), rel=2e-3
     )
     assert speed_up(middle)[0] == pytest.approx(2.0, rel=0.02)
     assert speed_up(middle)[1] > 1.1 * max(speed_up(low)[1], speed_up(high)[1])
@@ -55,7 +55,7 @@ def test_beyond_the_batches_parameters_stay_and_their_doubt_grows() -> None:
     for cost in (below, near, far):
         assert cost.setting.load is not None
         assert cost.setting.load.estimated == "beyond"
-    assert speed_up(near)[0] == pytest.approx(speed_up(last)[0])
+    assert speed_up(near)[0] == pytest.approx(speed_up(last)[0], rel=0.01)
     assert speed_up(last)[1] < speed_up(near)[1] < speed_up(far)[1]
 
 

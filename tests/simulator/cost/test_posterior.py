@@ -9,10 +9,11 @@ from served_machines import SERVED
 from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import speed_up
 from simulator.cost.fitted.by_batch import posterior_of_runs
+from simulator.cost.fitted.contradictions import contradictions
 from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.machine import COUNT, PARAMETERS, seconds_of
 from simulator.cost.fitted.prior import Prior, Traits, published_prior
-from simulator.cost.fitted.runs import LoadPoint, Run, pooled, require_consistent
+from simulator.cost.fitted.runs import LoadPoint, Run, pooled
 
 MACHINE, PRIOR = SERVED, published_prior(Traits("vllm", "EAGLE"))
 LOAD = LoadPoint(1000)
@@ -55,9 +56,9 @@ def test_without_doubt_the_answer_is_that_of_the_parameters_and_runs_change_noth
     posterior = infer(MACHINE, sure, [run(0, 9.0), run(3, 6.0, 2.0)])
     law = posterior.speed_ups(LOAD, [4], [length])
     cost = ParametricCost(posterior, LOAD)
-    assert np.exp(law.mean[0]) == pytest.approx(float(speed_up(Iid(0.8), cost, 4)))
+    assert np.exp(law.medians[0]) == pytest.approx(float(speed_up(Iid(0.8), cost, 4)))
     assert posterior.logs == pytest.approx(PRIOR.logs, abs=1e-8)
-    assert law.deviation[0] == pytest.approx(0.05, rel=1e-6)
+    assert law.deviation[0] == pytest.approx(0.05, rel=1e-3)
 
 
 def test_exact_runs_are_reproduced() -> None:
@@ -70,7 +71,7 @@ def test_exact_runs_are_reproduced() -> None:
     lengths = [length(each) for each in gammas]
     law = infer(MACHINE, sharp, runs).speed_ups(LOAD, gammas, lengths)
     measured = [exact(truth, 0) / exact(truth, each) for each in gammas]
-    assert np.exp(law.mean) == pytest.approx(measured, rel=5e-3)
+    assert np.exp(law.medians) == pytest.approx(measured, rel=5e-3)
 
 
 def test_ninety_percent_intervals_hold_on_simulated_deployments() -> None:
@@ -117,10 +118,10 @@ def test_what_a_run_finds_of_its_load_holds_there_and_not_at_another_load() -> N
             (posterior, LOAD), (posterior, elsewhere), (infer(MACHINE, prior, []), elsewhere),
         )
     )  # fmt: skip
-    assert np.exp(own.mean[0]) == pytest.approx(
+    assert np.exp(own.medians[0]) == pytest.approx(
         off * exact(PRIOR.logs, 0) / exact(PRIOR.logs, 5), rel=0.01
     )
-    assert other.mean[0] == pytest.approx(modelled.mean[0], abs=0.01)
+    assert other.medians[0] == pytest.approx(modelled.medians[0], abs=0.01)
     assert own.deviation[0] < 0.02
     assert other.deviation[0] > 0.19
 
@@ -131,26 +132,35 @@ def test_a_speed_up_is_at_most_the_tokens_of_a_block() -> None:
     most = np.array([length(gamma) for gamma in gammas])
     law = infer(MACHINE, wide, []).speed_ups(LOAD, gammas, most.tolist())
     assert (law.quantile(0.999) <= most).all()
-    assert np.exp(law.mean + 3 * law.deviation).min() > most.max()
+    assert np.exp(law.medians + 3 * law.deviation).min() > most.max()
     for level in (0.8, 1.0, 1.2):
         below = [law.quantile(share) for share in np.linspace(0.01, 0.99, 99)]
         counted = np.mean(np.array(below) > level, axis=0)
         assert law.exceeds(level) == pytest.approx(counted, abs=0.011)
 
 
-def test_a_run_that_gains_more_than_its_tokens_is_named_and_lifts_the_bound() -> None:
+def test_a_run_that_gains_more_than_its_tokens_is_named_and_not_used() -> None:
     runs = [run(0, 7.0), run(3, 2.5, 2.0)]
     posterior = infer(MACHINE, PRIOR, runs)
     assert posterior.impossible == (runs[1],)
-    law = posterior.speed_ups(LOAD, [3], [2.0])
-    assert law.highest == np.inf
+    without = infer(MACHINE, PRIOR, runs[:1])
+    lengths = [length(gamma) for gamma in (1, 3, 5)]
+    assert (
+        posterior.speed_ups(LOAD, [1, 3, 5], lengths).draws
+        == without.speed_ups(LOAD, [1, 3, 5], lengths).draws
+    ).all()
+    (named,) = contradictions(runs)
+    assert named.startswith("The run at K = 3 is impossible: 2.80 times the speed without ")
     assert infer(MACHINE, PRIOR, [run(0, 7.0), run(3, 5.0, 2.0)]).impossible == ()
+    # Within the noise of both runs it is possible.
+    noisy = [replace(run(0, 7.0), error=0.02), replace(run(3, 3.4, 2.0), error=0.02)]
+    assert infer(MACHINE, PRIOR, noisy).impossible == contradictions(noisy) == ()
 
 
 def test_a_measured_step_is_what_it_was_measured_to_be_at_its_load_only() -> None:
     posterior = infer(MACHINE, PRIOR, [replace(run(0, 9.0), error=0.02), run(3, 6.0, 2.0)])
     law = posterior.seconds_per_token(LOAD, [0, 3], [1.0, 2.0])
-    assert 1e3 * law.quantile(0.5)[0] == pytest.approx(9.0)
+    assert 1e3 * law.quantile(0.5)[0] == pytest.approx(9.0, rel=0.01)
     assert law.quantile(0.95)[0] / law.quantile(0.05)[0] < 1.11
     assert 1e3 * law.quantile(0.5)[1] == pytest.approx(6.0, rel=0.06)
     elsewhere = posterior.seconds_per_token(LoadPoint(1000, 8), [0], [1.0])
@@ -202,7 +212,7 @@ def test_a_run_without_baseline_counts_by_its_time() -> None:
     alone = infer(MACHINE, PRIOR, [run(3, 4.1, 2.85)])
     times = alone.seconds_per_token(LOAD, [3], [2.85])
     before = infer(MACHINE, PRIOR, []).seconds_per_token(LOAD, [3], [2.85])
-    assert abs(np.log(0.0041) - times.mean[0]) < abs(np.log(0.0041) - before.mean[0])
+    assert abs(np.log(0.0041) - times.medians[0]) < abs(np.log(0.0041) - before.medians[0])
     wide = alone.speed_ups(LOAD, [3], [2.85]).deviation[0]
     paired = infer(MACHINE, PRIOR, [run(0, 7.1), run(3, 4.1, 2.85)])
     assert paired.speed_ups(LOAD, [3], [2.85]).deviation[0] < wide
@@ -216,7 +226,7 @@ def test_two_runs_and_a_baseline_give_the_line_between_them() -> None:
     """γ 3 was 2.16 ms a token at a length of 3.13: a speed-up of 2.70."""
     posterior = posterior_of_runs(APERTUS)
     law = posterior.speed_ups(LOAD, [3], [3.13])
-    assert np.exp(law.mean[0]) == pytest.approx(5.82 / 2.16, rel=0.03)
+    assert np.exp(law.medians[0]) == pytest.approx(5.82 / 2.16, rel=0.03)
     assert law.quantile(0.05)[0] < 5.82 / 2.16 < law.quantile(0.95)[0]
     # (8 - 6.25) / 6 ms for each drafted token, and 6.25 - 0.29 less the step.
     values = dict(zip(PARAMETERS, np.exp(posterior.logs), strict=True))
@@ -231,17 +241,22 @@ def test_one_run_leaves_a_range_that_holds_what_was_measured() -> None:
     assert law.deviation[0] > 2 * law.deviation[1]
 
 
-def test_runs_that_contradict_each_other_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"of gamma 3 must be at least about the time of gamma 1, "
-                                         r"8 ms, got 5 ms"):  # fmt: skip
-        require_consistent([run(1, 4.0, 2.0), run(3, 2.5, 2.0)])
-    with pytest.raises(ValueError, match="of gamma 1 must be at least about the time of gamma 0"):
-        require_consistent([run(0, 10.0), run(1, 3.0, 2.0)])
+def test_runs_that_contradict_each_other_are_named() -> None:
+    (step,) = contradictions([run(1, 4.0, 2.0), run(3, 2.5, 2.0)])
+    assert step == (
+        "A block of K = 3 takes 5 ms, and one of K = 1 8 ms: a longer block is seldom so much "
+        "quicker."
+    )
+    (fewer,) = contradictions([run(0, 10.0), run(3, 8.0, 1.87), run(5, 7.4, 1.7)])
+    assert fewer.startswith("Tokens per call fall from 1.87 at K = 3 to 1.70 at K = 5: were both")
+    (apart,) = contradictions([run(3, 4.0, 2.8), run(3, 5.0, 2.8)])
+    assert apart.startswith("Runs at K = 3 differ: 4 to 5 ms a token. Their mean is used")
     # Nothing follows for another load, nor for a difference between kernels.
-    require_consistent([run(1, 4.0, 2.0), run(3, 2.5, 2.0, load=LoadPoint(1000, batch=2))])
-    require_consistent([run(7, 10.0, 4.0), run(8, 8.0, 4.0)])
+    elsewhere = run(3, 2.5, 2.0, load=LoadPoint(1000, batch=2))
+    assert contradictions([run(1, 4.0, 2.0), elsewhere]) == ()
+    assert contradictions([run(7, 10.0, 4.0), run(8, 8.0, 4.0)]) == ()
     # A block that drafted 3 of at most 8 tokens may be shorter than one of 5.
-    require_consistent([run(5, 9.0, 3.0), replace(run(8, 5.0, 3.0), drafted=3.0)])
+    assert contradictions([run(5, 9.0, 3.0), replace(run(8, 5.0, 3.0), drafted=3.0)]) == ()
 
 
 def test_a_stated_parameter_leaves_no_doubt_and_the_others_as_they_were() -> None:
