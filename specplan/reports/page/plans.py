@@ -99,8 +99,6 @@ def curve_chart(found: Json, points: Sequence[Json], key: str = "speed-up") -> C
     last = max(_ROWS_LEAST, 2 * max(found["optimal_gamma"], found["advised_gamma"]) + 2)
     shown = points[:last]
     measured = [point for point in shown if point.get("measured")]
-    # A measured row has the measurement's value; the model's curve is drawn through `modelled`.
-    drawn = [point.get("modelled") or point if point.get("measured") else point for point in shown]
     gammas = [point["gamma"] for point in shown]
     marks = [
         (label, gamma, point["improvement_factor"])
@@ -117,7 +115,7 @@ def curve_chart(found: Json, points: Sequence[Json], key: str = "speed-up") -> C
         "K",
         "times the speed without speculation",
         [
-            *series("speed-up", 0, zip(gammas, *_columns(drawn), strict=True)),
+            *series("speed-up", 0, zip(gammas, *_columns(shown), strict=True)),
             *series(
                 "measured", 1,
                 ((point["gamma"], *interval(point)) for point in measured), "dots",
