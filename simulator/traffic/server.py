@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.cost.cost import Cost
 from simulator.cost.curves import pass_points
 from simulator.numerics.arguments import Floats
-from simulator.numerics.lattice import DRAWS, normal_draws
+from simulator.numerics.lattice import DRAWS, normal_column, normal_draws
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand
 
@@ -156,12 +156,24 @@ class Doubt:
         )
 
 
-def doubt_of(costs: Sequence[Cost], acceptance: Acceptance, server: Server) -> Doubt | None:
+def doubt_of(
+    costs: Sequence[Cost],
+    acceptance: Acceptance,
+    server: Server,
+    measured: Callable[[NDArray[np.int64]], Floats] | None = None,
+) -> Doubt | None:
     """Returns random draws of a server's uncertain values; None if acceptance and cost are exact.
 
     costs: by ascending batch; server: the server at its most probable values.
+    measured: maps γ to the covariance of log speed-ups that were measured as wholes, in place of
+      the acceptance's errors; None: only those count.
     """
     slots, columns = server.seconds.shape
+    if measured is not None:
+        errors = np.sqrt(np.diag(measured(np.arange(1, columns))))
+        logs = normal_column(_RATES)[:, None] * np.concatenate([[0.0], errors])
+        steps = np.broadcast_to(np.exp(-logs)[:, None], (DRAWS, slots, columns))
+        return Doubt(steps, np.zeros((DRAWS, 2)))
     values, vectors = np.linalg.eigh(acceptance.logit_covariance)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     logits = normal_draws(_RATES, 2) @ root

@@ -183,13 +183,13 @@ class Question:
             gamma=choice.gamma,
             max_gamma=choice.max_gamma,
             near=choice.near / 100,
-            doubt=self._doubt(acceptances[0]),
+            doubt=self.doubt(acceptances[0]),
             reads_again=choice.reads_again,
             finer=None if dense else finer,
             notes=tuple(notes),
         )
 
-    def _doubt(self, acceptance: Acceptance) -> Doubt | None:
+    def doubt(self, acceptance: Acceptance) -> Doubt | None:
         """Returns the errors of speed-ups that a profile measured, if they are of this plan."""
         costs, given = self.costs, self.acceptance
         if not isinstance(costs, Recorded) or costs.batches or not isinstance(given, Recorded):

@@ -82,7 +82,7 @@ def requested(
     request = TrafficRequest(
         pair,
         () if burst is not None else load.rate or (trace.rate if trace else 0.0,),
-        doubt_of(priced, acceptance, pair.drafting),
+        doubt_of(priced, acceptance, pair.drafting, question.doubt(whole)),
         targets,
         None if burst is not None else _arrivals(simulation, demand, trace),
         0 if simulation.seed is None else simulation.seed,

@@ -39,7 +39,6 @@ BEYOND = "+ beyond the observed gamma: extrapolated"
 def plan_text(plan: Plan) -> str:
     """Returns assumptions, curve and advice as text, with the numbers of `plan_json`."""
     curve, setting, load = plan.curve, plan.setting, plan.setting.load
-    baseline = plan.baseline_tokens_per_second
     last = max(_ROWS_LEAST, plan.gamma, plan.optimal_gamma + _ROWS_PAST, plan.advice.named)
     points = require_possible(plan, {"curve": points_of(plan)})["curve"][:last]
     columns: list[Column[dict[str, Any]]] = [
@@ -50,11 +49,8 @@ def plan_text(plan: Plan) -> str:
     if curve.in_doubt:
         low, high = "{improvement_factor_low:.2f}", "{improvement_factor_high:.2f}"
         columns.append((percent(), f"{low} to {high}"))
-    if baseline is not None:
-        for point in points:
-            point["speed"] = baseline * point["improvement_factor"]
-            point["ms"] = 1e3 * setting.batch / point["speed"]
-        columns += [(MS, "{ms:.2f}"), (TOKENS, "{speed:.1f}")]
+    if plan.cost.in_seconds:
+        columns += [(MS, "{ms_per_token:.2f}"), (TOKENS, "{tokens_per_second:.1f}")]
     if not curve.in_doubt:
         columns.append(("operations", "{operations_factor:.2f}"))
     lines = [
@@ -120,11 +116,30 @@ def _note(plan: Plan, point: dict[str, Any]) -> str:
     return " ".join(notes)
 
 
+def speeds(plan: Plan, factor: Any) -> dict[str, Any]:
+    """Returns the time per token and the speeds that follow from a speed-up, by their JSON keys.
+
+    All are computed from the baseline's median time, so that they fit each other in each row. Empty
+    if the costs have no seconds. factor: one speed-up or an array of them.
+    """
+    if not plan.cost.in_seconds:
+        return {}
+    seconds = plan.curve.baseline / factor
+    return {
+        "ms_per_token": 1e3 * seconds,
+        "tokens_per_second": plan.setting.batch / seconds,
+        "tokens_per_second_per_sequence": 1 / seconds,
+    }
+
+
 def points_of(plan: Plan) -> list[dict[str, Any]]:
     """Returns a JSON object for each gamma, which is also a row of the printed table."""
     curve = plan.curve
     names = ["gamma", "expected_tokens", "improvement_factor", "operations_factor", "extrapolated"]
     columns = {name: getattr(curve, name).tolist() for name in [*names, "beyond_graphs"]}
+    columns |= {
+        name: each.tolist() for name, each in speeds(plan, curve.improvement_factor).items()
+    }
     columns["gain_probability"] = [None] * len(curve.gamma)
     if curve.in_doubt:
         columns["gain_probability"] = curve.gains.exceeds(1.0).tolist()
@@ -134,11 +149,8 @@ def points_of(plan: Plan) -> list[dict[str, Any]]:
             law = token_seconds(plan.acceptance, plan.cost, curve.gamma)
             low, _, high = (1e3 * each for each in law.interval())
             columns |= {
-                "ms_per_token": (1e3 * curve.seconds).tolist(),
                 "ms_per_token_low": low.tolist(),
                 "ms_per_token_high": high.tolist(),
-                "tokens_per_second": (plan.setting.batch / curve.seconds).tolist(),
-                "tokens_per_second_per_sequence": (1 / curve.seconds).tolist(),
                 "measured": curve.measured.tolist(),
                 "impossible": curve.impossible.tolist(),
                 "measured_improvement_factor": [

@@ -5,7 +5,7 @@ from typing import Any
 
 from simulator.acceptance.acceptance import IID_TOLERANCE, Iid, iid_error
 from simulator.choice.advice import percentage
-from simulator.choice.curve import baseline_seconds, speed_up
+from simulator.choice.curve import speed_up
 from simulator.choice.plan import Plan
 from simulator.choice.walltime import improvement_factor, lower_bound, oracle_improvement_factor
 from simulator.cost.sizes import expected_c, questions_c
@@ -22,7 +22,7 @@ from specplan.reports.deployment import (
     schedules_text,
 )  # fmt: skip
 from specplan.reports.kept import kept_json
-from specplan.reports.plan import BEYOND, notes_of, points_of, require_possible
+from specplan.reports.plan import BEYOND, notes_of, points_of, require_possible, speeds
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, folded, table
 
 _ESTIMATED = {"between": "interpolated", "beyond": "beyond your runs"}
@@ -92,8 +92,9 @@ def plan_fields(plan: Plan) -> dict[str, Any]:
         "accepted_fraction": (1 - 1 / tokens) / drafted if drafted else None,
         "batch": setting.batch,
         "verification_free": cost.verification_free,
-        "tokens_per_second": plan.tokens_per_second,
+        **(speeds(plan, factor) or {"ms_per_token": None, "tokens_per_second": None}),
         "baseline_tokens_per_second": plan.baseline_tokens_per_second,
+        "baseline_ms_per_token": 1e3 * plan.curve.baseline if cost.in_seconds else None,
         "oracle_improvement_factor": (
             float(oracle_improvement_factor(alpha, cost.c)) if textbook else None
         ),
@@ -149,7 +150,6 @@ def _doubt_fields(plan: Plan) -> dict[str, Any]:
             "evidence": len(cost.posterior.runs),
             **(cost_json(cost.setting.load) or {"model": None, "source": None}),
         }
-        fields["baseline_ms_per_token"] = 1e3 * float(baseline_seconds(cost).quantile(0.5)[0])
     return fields
 
 
@@ -197,16 +197,17 @@ def _cells(row: Plan) -> dict[str, Any]:
         marks.append(_ESTIMATED[load.estimated])
     chance, baseline = row.advice.gain_probability, row.baseline_tokens_per_second
     cells |= row.point(gamma)._asdict()
-    speed = None if baseline is None else baseline * cells["improvement_factor"]
-    return cells | {
-        "best": f"{best}+" if best_beyond else str(best),
-        "advised": "?" if row.advice.undecided else row.advised_gamma,
-        "chance": None if chance is None else percentage(chance),
-        "ms": None if speed is None else 1e3 * setting.batch / speed,
-        "speed": speed,
-        "baseline": baseline,
-        "note": " ".join(marks),
-    }
+    return (
+        cells
+        | speeds(row, cells["improvement_factor"])
+        | {
+            "best": f"{best}+" if best_beyond else str(best),
+            "advised": "?" if row.advice.undecided else row.advised_gamma,
+            "chance": None if chance is None else percentage(chance),
+            "baseline": baseline,
+            "note": " ".join(marks),
+        }
+    )
 
 
 def _shown(row: Plan) -> int:
@@ -236,8 +237,8 @@ def _columns(rows: Sequence[Plan]) -> list[Column[dict[str, Any]]]:
         (in_doubt, percent(), "{low:.2f} to {high:.2f}"),
         (in_doubt, "gain", "{chance} %"),
         (not in_seconds and not in_doubt, "operations", "{operations_factor:.2f}"),
-        (in_seconds, MS, "{ms:.2f}"),
-        (in_seconds, TOKENS, "{speed:.1f}"),
+        (in_seconds, MS, "{ms_per_token:.2f}"),
+        (in_seconds, TOKENS, "{tokens_per_second:.1f}"),
         (in_seconds, "without", "{baseline:.1f}"),
     ]
     return [(header, cell) for needed, header, cell in columns if needed]

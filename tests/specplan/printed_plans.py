@@ -7,7 +7,7 @@ from typing import Any
 HEADERS = {
     "gpu": 1, "fits up to batch": 1, "alpha": 1, "c": 1, "context": 1, "batch": 1, "best K": 1,
     "advised K": 1, "gamma (K)": 1, "tokens/call": 1, "speed-up": 1, "90 %": 3, "gain": 2,
-    "operations": 1, "ms/token": 1, "tokens/s": 1, "without": 1,
+    "ms/token": 1, "tokens/s": 1, "without": 1, "operations": 1,
 }  # fmt: skip
 
 
