@@ -122,14 +122,6 @@ class Acceptance(ABC):
         """Returns emitted tokens per target call in long texts: the block efficiency E[τ]."""
         return np.asarray(1 / self.per_token(lambda drafted: np.ones(drafted.shape), gamma))[()]
 
-    @property
-    def logit_covariance(self) -> Floats:
-        """Covariance of the errors e_1, e_2 of acceptance rates, shape (2, 2); zero if exact.
-
-        They change the logit of the rate at position i by e_1 + e_2 log(i).
-        """
-        return np.zeros((2, 2))
-
     def log_lengths(self, gamma: ArrayLike) -> tuple[Floats, Floats]:
         """Returns the logarithms of the mean tokens per block, and the covariance of their errors.
 

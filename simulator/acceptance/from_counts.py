@@ -84,18 +84,6 @@ class FromCounts(PositionRates):
         slopes = np.hstack([slopes, self.away * slopes.sum(axis=1, keepdims=True)])
         return np.log(self._tokens(gammas)), slopes @ self.covariance @ slopes.T
 
-    @property
-    def logit_covariance(self) -> Floats:
-        count = max(self.observed_gamma, 2)
-        line = np.stack([np.ones(count), np.log(np.arange(1, count + 1))], axis=1)
-        rates = np.clip(self.conditional[:count], DOUBTED, 1 - DOUBTED)
-        weights = np.cumprod([1.0, *rates[:-1]]) * rates * (1 - rates)
-        project = np.linalg.solve(line.T @ (weights[:, None] * line), line.T * weights)
-        logits = np.hstack([np.eye(count), np.full((count, 1), self.away)])
-        every = [*range(count), LONGEST]
-        covariance = logits @ self.covariance[np.ix_(every, every)] @ logits.T
-        return np.asarray(project @ covariance @ project.T)
-
     def at_context(self, context: int) -> FromCounts:
         if self.origin is None:
             return self

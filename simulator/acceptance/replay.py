@@ -177,10 +177,6 @@ class Replayed(Acceptance):
     def observed_gamma(self) -> int:
         return len(self.blocks)
 
-    @property
-    def logit_covariance(self) -> Floats:
-        return np.diag([self.error**2, 0.0])
-
     def log_lengths(self, gamma: ArrayLike) -> tuple[Floats, Floats]:
         gammas = np.atleast_1d(integers("gamma", gamma, at_least=1))
         logit = np.log(self.alpha / (1 - self.alpha)) if self.error > 0 else 0.0

@@ -204,13 +204,20 @@ def _lengths(
     return logs[wanted], covariance[np.ix_(wanted, wanted)]
 
 
-def token_seconds(acceptance: Acceptance, cost: Cost, gammas: NDArray[np.int64]) -> Forecast:
-    """Returns the distribution of the time between two tokens of one sequence, for each γ."""
+def token_seconds(
+    acceptance: Acceptance, cost: Cost, gammas: NDArray[np.int64], doubt: Doubt | None = None
+) -> Forecast:
+    """Returns the distribution of the time between two tokens of one sequence, for each γ.
+
+    Its draws are those of the speed-ups: more tokens per block are a shorter time per token.
+    doubt: argument of `plan`.
+    """
     logs, noise = _lengths(acceptance, cost, gammas)
     if cost.posterior is None or cost.point is None:
-        return Forecast.normal(np.log(acceptance.seconds_per_token(gammas, cost)), noise)
+        speeds = -np.log(acceptance.seconds_per_token(gammas, cost))
+        return Forecast.normal(speeds, noise if doubt is None else doubt(gammas)).inverse
     law = cost.posterior.seconds_per_token(cost.point, gammas.tolist(), np.exp(logs).tolist())
-    return law.blurred(noise)
+    return law.inverse.blurred(noise).inverse
 
 
 def baseline_seconds(cost: Cost) -> Forecast:

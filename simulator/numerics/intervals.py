@@ -111,6 +111,11 @@ class Forecast:
         """Standard deviation of each logarithm, shape (n,)."""
         return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
 
+    @property
+    def inverse(self) -> Forecast:
+        """The distribution of the quantities' reciprocals."""
+        return Forecast(-self.draws, self.covariance)
+
     def quantile(self, share: float) -> Floats:
         """Returns a quantile of each quantity (not its logarithm), shape (n,); share in (0, 1).
 

@@ -220,7 +220,7 @@ def drawn_gpus(fleet: Fleet, doubt: Doubt | None) -> Floats | None:
     drafting, baseline = map(doubt.of, (pair.drafting, pair.baseline))
     server = replace(pair, drafting=drafting, baseline=baseline, measured={}).server(gamma)
     excess = fleet.closed_limit / fleet.limit if fleet.limit > 0 else 1.0
-    needed, rate = np.full(len(doubt.logits), inf), goal.rate * excess
+    needed, rate = np.full(len(doubt.seconds), inf), goal.rate * excess
     fewest = max(1, ceil(rate / float(np.max(max_rate(server, pair.demand, gamma)))))
     most = min(_MANY * fleet.replicas, goal.max_gpus // fleet.replica.gpus)
     for replicas in range(fewest, most + 1):

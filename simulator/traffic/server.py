@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simulator.acceptance.acceptance import Acceptance
+from simulator.choice.curve import Doubt as Covariance
+from simulator.choice.curve import baseline_seconds, token_seconds
 from simulator.cost.cost import Cost
 from simulator.cost.curves import pass_points
 from simulator.numerics.arguments import Floats
-from simulator.numerics.lattice import DRAWS, normal_column, normal_draws
+from simulator.numerics.lattice import DRAWS
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand
 
@@ -127,31 +129,24 @@ def by_batch(batches: Sequence[int], seconds: ArrayLike, slots: int) -> Floats:
     return np.asarray(found)
 
 
-# Columns of `normal_column` for errors of acceptance rates.
-_RATES = 17
-
-
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """Random draws of a server's uncertain step times and acceptance rates.
 
     seconds: factors that multiply step times, by draw, batch size (1 to `slots`) and γ (0 to
-      `longest`), shape (draws, slots, longest + 1).
-    logits: shift of the acceptance rates' logits, and its change with the logarithm of the
-      position, shape (draws, 2).
+      `longest`), shape (draws, slots, longest + 1). An error of the acceptance changes the time
+      per token as a longer step does, so that steps have the errors of both.
     """
 
     seconds: Floats
-    logits: Floats
 
     def of(self, server: Server) -> Server:
         """Returns the server at each draw; prompt times take the baseline's factor at batch 1."""
         factors = self.seconds[..., : server.seconds.shape[-1]]
-        logit, change = self.logits.T[:, :, None, None]
         return replace(
             server,
             seconds=server.seconds * factors,
-            blocks=server.blocks.moved(logit, change),
+            blocks=Blocks(server.blocks.accepted[None]),
             prompts=replace(server.prompts, pace=factors[:, :1, 0]),
         )
 
@@ -160,39 +155,23 @@ def doubt_of(
     costs: Sequence[Cost],
     acceptance: Acceptance,
     server: Server,
-    measured: Callable[[NDArray[np.int64]], Floats] | None = None,
+    measured: Covariance | None = None,
 ) -> Doubt | None:
     """Returns random draws of a server's uncertain values; None if acceptance and cost are exact.
 
+    The draws are those of the plans at each batch (`simulator.choice.curve`).
     costs: by ascending batch; server: the server at its most probable values.
-    measured: maps γ to the covariance of log speed-ups that were measured as wholes, in place of
-      the acceptance's errors; None: only those count.
+    measured: `doubt` of the plan (`simulator.choice.plan.plan`).
     """
     slots, columns = server.seconds.shape
-    if measured is not None:
-        errors = np.sqrt(np.diag(measured(np.arange(1, columns))))
-        logs = normal_column(_RATES)[:, None] * np.concatenate([[0.0], errors])
-        steps = np.broadcast_to(np.exp(-logs)[:, None], (DRAWS, slots, columns))
-        return Doubt(steps, np.zeros((DRAWS, 2)))
-    values, vectors = np.linalg.eigh(acceptance.logit_covariance)
-    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    logits = normal_draws(_RATES, 2) @ root
-    doubtful = {cost.setting.batch: cost for cost in costs if cost.posterior is not None}
-    if not doubtful and not logits.any():
+    laws = [
+        [baseline_seconds(cost), token_seconds(acceptance, cost, np.arange(1, columns), measured)]
+        for cost in costs
+    ]
+    if all(len(law.draws) == 1 for pair in laws for law in pair):
         return None
-    seconds = np.ones((DRAWS, slots, columns))
-    if doubtful:
-        factors = [_factors(cost, columns - 1) for cost in doubtful.values()]
-        seconds = by_batch([*doubtful], np.stack(factors, axis=1), slots)
-    return Doubt(seconds, logits)
-
-
-def _factors(cost: Cost, longest: int) -> Floats:
-    """Returns drawn step times divided by their medians, shape (draws, longest + 1).
-
-    Every plan uses the same draws (`Posterior.seconds_per_token`).
-    """
-    assert cost.posterior is not None
-    assert cost.point is not None
-    law = cost.posterior.seconds_per_token(cost.point, range(longest + 1), [1.0] * (longest + 1))
-    return np.asarray(np.exp(law.draws - law.medians))
+    factors = [
+        np.hstack([np.zeros((DRAWS, 1)) + law.draws - law.medians for law in pair]) for pair in laws
+    ]
+    batches = [cost.setting.batch for cost in costs]
+    return Doubt(by_batch(batches, np.exp(np.stack(factors, axis=1)), slots))

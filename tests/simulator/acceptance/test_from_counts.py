@@ -169,16 +169,6 @@ def test_lengths_alone_do_not_tell_whether_positions_are_alike() -> None:
     assert iid_error(from_counts([Accepted.of_rates(RATES)]), max_gamma=8) is not None
 
 
-def test_the_doubt_of_logits_gives_that_of_lengths_back() -> None:
-    found = from_counts([Accepted.of_rates(RATES, drafts=100)])
-    place = np.log(np.arange(1, 6))
-    slopes = length_slopes(np.array(found.conditional), np.array([5]))[:, :5]
-    lines = slopes @ np.stack([np.ones(5), place], axis=1)
-    assert np.sqrt(lines @ found.logit_covariance @ lines.T) == pytest.approx(
-        doubt(found, 5)[0], rel=0.15
-    )
-
-
 def test_slopes_are_those_of_small_differences() -> None:
     logits, gammas = np.linspace(1.1, -1.0, LONGEST), np.array([1, 4, 9])
 

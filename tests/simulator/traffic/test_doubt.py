@@ -6,6 +6,8 @@ from scipy.special import betaincinv
 from servers import server
 
 from simulator.acceptance.acceptance import Iid
+from simulator.acceptance.counted import BlockEfficiency
+from simulator.cost.cost import Ratio
 from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.posterior import FittedMachine
 from simulator.cost.fitted.prior import vague_prior
@@ -27,16 +29,14 @@ def test_draws_are_those_of_the_posterior() -> None:
     assert np.log(found.seconds[:, 0]) == pytest.approx(forecast.draws - forecast.medians)
 
 
-def test_rates_are_drawn_as_far_apart_as_alpha_is_in_doubt() -> None:
-    class Doubtful(Iid):
-        logit_covariance = np.diag([0.04, 0.0])
-
-    found = doubt_of([], Doubtful(0.7), server())
+def test_an_error_of_the_acceptance_is_one_of_the_time_per_token() -> None:
+    counted, cost = BlockEfficiency(2.5, 3), Ratio(0.1)
+    found = doubt_of([cost], counted, server())
     assert found is not None
-    logits = found.logits
-    assert logits[:, 0].std(ddof=1) == pytest.approx(0.2, rel=1e-3)
-    assert abs(logits[:, 0].mean()) < 1e-9
-    assert not logits[:, 1].any()
+    logs = np.log(found.seconds[:, 0])
+    errors = np.sqrt(np.diag(counted.log_lengths(np.arange(1, 5))[1]))
+    assert logs[:, 1:].std(axis=0) == pytest.approx(errors, rel=5e-3)
+    assert not logs[:, 0].any()
 
 
 def test_a_draw_serves_with_and_without_speculation() -> None:
@@ -50,7 +50,7 @@ def test_a_draw_serves_with_and_without_speculation() -> None:
 
 
 def test_what_is_certain_is_not_drawn() -> None:
-    assert doubt_of([], Iid(0.7), server()) is None
+    assert doubt_of([Ratio(0.1)], Iid(0.7), server()) is None
 
 
 @pytest.mark.parametrize(

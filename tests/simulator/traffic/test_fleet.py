@@ -127,7 +127,7 @@ def test_a_smaller_batch_limit_is_found_where_it_needs_fewer_gpus() -> None:
 def test_doubt_is_carried_to_the_number_of_gpus() -> None:
     generator = np.random.default_rng(1)
     slower = np.exp(0.3 * generator.normal(size=(100, 1, 1))) * np.ones((100, 64, 5))
-    doubt = Doubt(slower, np.zeros((100, 2)))
+    doubt = Doubt(slower)
     one = replace(replica(), doubt=lambda: doubt)
     sizing = size([one], goal(), check=False)
     assert sizing.best is not None
@@ -137,7 +137,7 @@ def test_doubt_is_carried_to_the_number_of_gpus() -> None:
     half, most = sizing.gpus_at
     assert abs(half - sizing.best.gpus) <= 1
     assert most > half
-    exact = Doubt(np.ones((3, 64, 5)), np.zeros((3, 2)))
+    exact = Doubt(np.ones((3, 64, 5)))
     drawn = drawn_gpus(sizing.best, exact)
     assert drawn is not None
     assert drawn.tolist() == 3 * [sizing.best.gpus]
