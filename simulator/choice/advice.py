@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from math import log1p
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import Forecast
 
-# A smaller γ is preferred if its log speed-up is at most this much below the best.
+# A smaller γ is preferred if its speed-up is lower by at most this share.
 NEAR = 0.01
 # Least probability of a gain at which speculation is advised. Below one half, a loss is likelier
 # than a gain. `benchmarks/published_advice.py` prints the speed lost with other values.
@@ -124,14 +125,14 @@ def advise(
 
     gammas: candidates, each at least 1, rising, shape (n,).
     law: joint distribution of the candidates' log speed-ups over no speculation.
-    near: a smaller γ is preferred to the best if its log speed-up is lower by at most this number.
+    near: a smaller γ is preferred to the best if its speed-up is lower by at most this share.
     worth: smallest expected gain of log speed for which a next run is proposed.
     repeat: standard deviation of the logarithm of one run's speed.
     calibrated: whether predicted probabilities of a gain match observed frequencies.
     tried: each γ that was run; 0 is the baseline. None: propose no next run.
     reach: maps the longest γ with observed drafts to the largest γ that may be advised; None: all.
     """
-    count = len(gammas)
+    count, margin = len(gammas), -log1p(-near)
     if law.medians.shape != (count,):
         raise ValueError(f"law must be of {count} gammas, got medians of shape {law.medians.shape}")
     known = [gamma for gamma in tried or () if gamma > 0]
@@ -141,17 +142,17 @@ def advise(
         return Advice(0, 0, 0, None, certain=False)
     medians = np.where(able, law.medians, -np.inf)
     top = int(medians.argmax())
-    kept = _measured_choice(gammas, law, able & np.isin(gammas, timed), medians, near)
-    at = int((medians >= medians[top] - near).argmax()) if kept is None else kept
+    kept = _measured_choice(gammas, law, able & np.isin(gammas, timed), medians, margin)
+    at = int((medians >= medians[top] - margin).argmax()) if kept is None else kept
     probability = float(law.exceeds(1.0)[at])
     undecided = not calibrated and kept is None and UNDECIDED[0] <= probability <= UNDECIDED[1]
     # A gain of at most `near` is not worth a draft.
-    likely = probability >= THRESHOLD and float(medians[top]) > near
+    likely = probability >= THRESHOLD and float(medians[top]) > margin
     # Index in [0, *gammas], where 0 is no speculation.
     advised = at + 1 if (likely or kept is not None) and not undecided else 0
     following = None
     if tried is not None:
-        following = _next_run(gammas, law, (advised, at + 1), tried, reach, (near, worth, repeat))
+        following = _next_run(gammas, law, (advised, at + 1), tried, reach, (margin, worth, repeat))
     return Advice(
         gamma=int(gammas[at]) if advised else 0,
         named=int(gammas[at]),
@@ -169,12 +170,12 @@ def _measured_choice(
     law: Forecast,
     ran: NDArray[np.bool_],
     medians: Floats,
-    near: float,
+    margin: float,
 ) -> int | None:
     """Returns the index of the γ to advise because it was run and gains by more than its doubt.
 
-    Among such γ it is the smallest within `near` of the largest. None if there is no such γ, or if
-    the largest median is higher by more than the share BEATEN.
+    Among such γ it is the smallest that is at most `margin` below the largest. None if there is no
+    such γ, or if the largest median is higher by more than the share BEATEN.
     """
     gained = ran & (medians > law.deviation)
     if not gained.any():
@@ -182,7 +183,7 @@ def _measured_choice(
     own = np.where(gained, medians, -np.inf)
     if medians.max() > own.max() + np.log1p(BEATEN):
         return None
-    return int((own >= own.max() - near).argmax())
+    return int((own >= own.max() - margin).argmax())
 
 
 def _next_run(
@@ -202,9 +203,9 @@ def _next_run(
     the run, by Gauss-Hermite quadrature. The baseline is run first.
 
     places: indices of `Advice.gamma` and `Advice.named` in the list [0, *gammas].
-    limits: the arguments `near`, `worth` and `repeat` of `advise`.
+    limits: `near` of `advise` as a logarithm, and its arguments `worth` and `repeat`.
     """
-    (advised, named), (near, worth, repeat) = places, limits
+    (advised, named), (margin, worth, repeat) = places, limits
     every = np.concatenate([[0], gammas])
     medians = np.concatenate([[0.0], law.medians])
     covariance = np.zeros((len(every), len(every)))
@@ -219,7 +220,7 @@ def _next_run(
     # Rows: candidates for the run; columns: γ; depth: the run's outcome.
     after = medians[None, :, None] + steps.T[:, :, None] * points
     after = np.where((every <= most[:, None])[..., None], after, -np.inf)
-    chosen = (after >= after.max(axis=1, keepdims=True) - near).argmax(axis=1)
+    chosen = (after >= after.max(axis=1, keepdims=True) - margin).argmax(axis=1)
     values = np.take_along_axis(after, chosen[:, None], axis=1)[:, 0]
     gains = values @ weights - medians[advised]
     if 0 not in tried:

@@ -29,7 +29,7 @@ class Plan:
 
     acceptance, cost: the inputs of the plan.
     c_hat: operations of one draft step over the operations of one target step.
-    near: largest loss of log speed-up at which a smaller γ is preferred to the best γ.
+    near: a smaller γ is preferred to the best γ if its speed-up is lower by at most this share.
     curve: speed-ups of all γ from 1 to max_gamma.
     allowed: whether the draft can draft, and the server can run, each γ of the curve, shape (n,).
     candidates: each allowed γ up to `Acceptance.most_gamma`; only `CostSetting.timed`, if any.
@@ -112,12 +112,12 @@ class Plan:
             return None
         means = np.where(self.allowed, self.curve.gains.medians, -np.inf)
         short = means[self.curve.gamma <= most].max(initial=-np.inf)
-        return most if means.max() > max(short + self.near, self.near) else None
+        return most if means.max() > max(short, 0.0) - np.log1p(-self.near) else None
 
     def within(self, share: float) -> set[int]:
-        """Returns each allowed γ, or 0, with a median log speed-up within `share` of the best."""
+        """Returns each allowed γ, or 0, with a median speed-up at most `share` below the best."""
         gammas, means = self.curve.gamma[self.allowed], self.curve.gains.medians[self.allowed]
-        least = means.max(initial=0.0) - share - TIE
+        least = means.max(initial=0.0) + np.log1p(-share) - TIE
         return {*gammas[means >= least].tolist(), *([0] if least <= 0 else [])}
 
     def extrapolated_at(self, gamma: int) -> bool:

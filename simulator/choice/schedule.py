@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
 
-import numpy as np
-
 from simulator.choice.plan import Plan
 from simulator.numerics.arguments import integer
 
@@ -85,7 +83,8 @@ def schedules(rows: Sequence[Plan], only: int | None = None) -> dict[int, tuple[
 def _scheduled(row: Plan, only: int | None) -> int:
     if only is None:
         return row.advice.test_gamma or row.advised_gamma
-    return only if only in row.within(np.inf) and row.at.improvement_factor > 1 else 0
+    able = only in row.curve.gamma[row.allowed].tolist()
+    return only if able and row.at.improvement_factor > 1 else 0
 
 
 def schedule(

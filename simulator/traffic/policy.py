@@ -36,7 +36,7 @@ def scheduled(pair: Pair, drawn: Pair | None = None) -> NDArray[np.int64]:
     advice = dict(enumerate(pair.advised(slots, gains, spread), start=1))
     best = {slot: each.test_gamma or each.gamma for slot, each in advice.items()}
     every, choices = np.concatenate([0 * gains[:1], gains]), np.array([0, *pair.gammas])
-    near = (every >= every.max(axis=0) - NEAR).T
+    near = (every >= every.max(axis=0) + np.log1p(-NEAR)).T
     kept = {
         slot: choices[near[slot - 1]].tolist() for slot, each in advice.items() if not each.measured
     }
