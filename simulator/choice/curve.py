@@ -209,7 +209,7 @@ def token_seconds(
 ) -> Forecast:
     """Returns the distribution of the time between two tokens of one sequence, for each γ.
 
-    Its draws are those of the speed-ups: more tokens per block are a shorter time per token.
+    It has the draws of the speed-ups: more tokens per block are a shorter time per token.
     doubt: argument of `plan`.
     """
     logs, noise = _lengths(acceptance, cost, gammas)

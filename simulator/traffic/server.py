@@ -159,7 +159,7 @@ def doubt_of(
 ) -> Doubt | None:
     """Returns random draws of a server's uncertain values; None if acceptance and cost are exact.
 
-    The draws are those of the plans at each batch (`simulator.choice.curve`).
+    The plan of each batch has the same draws (`simulator.choice.curve`).
     costs: by ascending batch; server: the server at its most probable values.
     measured: `doubt` of the plan (`simulator.choice.plan.plan`).
     """

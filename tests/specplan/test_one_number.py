@@ -21,7 +21,7 @@ from random_questions import CONTEXT, Inquiries, Inquiry
 from specplan.main import main
 
 # Questions drawn of each kind.
-COUNTS = {"ratio": 24, "times": 24, "profile": 16, "runs": 12, "prior": 10, "kernels": 6}
+COUNTS = {"ratio": 12, "times": 10, "runs": 4, "prior": 6, "kernels": 3, "profile": 10}
 COUNT = os.environ.get("SPECPLAN_NUMBERS")
 SEED = int(os.environ.get("SPECPLAN_NUMBERS_SEED", "0"))
 # Requests whose mean context is CONTEXT, and whose last block does not matter.
