@@ -18,9 +18,10 @@ def refuse_early(stated: Mapping[str, Any]) -> None:
 
     stated: the values of a command's options, by name.
 
-    Nothing is checked if there are several processes, because these must refuse together.
+    Nothing is checked for recorded texts, which need no model, nor if there are several processes,
+    because these must refuse together.
     """
-    if os.environ.get("WORLD_SIZE", "1") != "1":
+    if os.environ.get("WORLD_SIZE", "1") != "1" or stated.get("texts") is not None:
         return
     from reference.models.folders import require_folder
     from reference.sampling_ranges import require_sampling
