@@ -147,6 +147,8 @@ def limited(read: Callable[[int], bytes], name: str, *, most_bytes: int = MOST_B
 def read_json(path: Path, decode: Callable[[bytes], Any] = json.loads) -> Any:
     """Returns the content of a JSON file of at most MOST_BYTES; ValueError if it is not JSON."""
     content = read_whole(path)
+    if not content.strip():
+        raise ValueError(f"{path} is empty: it must be JSON")
     try:
         return decode(content)
     except RecursionError:

@@ -104,7 +104,9 @@ def storage(
         modules = next((each for each in lists if isinstance(each, (list, tuple))), ())
         kept = tuple(_pattern(str(module)) for module in modules)
     elif named is None:
-        raise ValueError("config.json has no torch_dtype (nor dtype): name the number format")
+        raise ValueError(
+            "config.json has no torch_dtype (nor dtype): name the number format (`dtype`)"
+        )
     return Storage(plain, quantised, computed if activations is None else activations, kept)
 
 

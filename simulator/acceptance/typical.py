@@ -14,7 +14,8 @@ from simulator.acceptance.counted import CountedAcceptance
 from simulator.acceptance.rate_prior import workload_spread
 
 # From the table's kinds of draft to the kinds that laws of acceptance know.
-DRAFT_CLASSES = {"EAGLE-3": "EAGLE", "MTP": "MTP", "DSpark": "block"}
+DRAFT_CLASSES = {"EAGLE-3": "EAGLE", "MTP": "MTP", "DSpark": "block", "draft model": "model"}
+MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +48,25 @@ def published_lengths() -> Mapping[str, PublishedLengths]:
     return by_name
 
 
+def nearest(name: str) -> list[str]:
+    """Returns names like `name`: those with all its parts, or else similar ones; at most four.
+
+    The parts are what hyphens separate: eagle3-llama-8b has three.
+    """
+    parts = set(name.lower().split("-"))
+    known = published_lengths()
+    with_all = [each for each in known if parts <= set(each.split("-"))]
+    return with_all[:MOST_NAMED] or get_close_matches(name.lower(), known, MOST_NAMED)
+
+
 class Typical(CountedAcceptance):
     """Published accepted lengths, by a name that `specplan plan --typical list` prints."""
 
     def __init__(self, name: str) -> None:
         known = published_lengths()
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
-            raise ValueError(f"`typical` must be one of {', '.join(known)}, got {name!r}{hint}")
+            near = ", ".join(nearest(name)) or "specplan plan --typical list names all"
+            raise ValueError(f"`typical` must be a known name ({near}), got {name!r}")
         chosen = known[name]
         lengths = ", ".join(f"{length:g} at gamma {g}" for g, length in chosen.lengths.items())
         note = (

@@ -86,6 +86,8 @@ def figures_command(ctx: click.Context, /, **_: object) -> None:
     from tqdm import tqdm
 
     drawn, loaded = fill(ctx, [Drawn, DeploymentOptions])
+    if drawn.folder.exists() and not drawn.folder.is_dir():
+        raise ValueError(f"--output must be a folder, got the file {drawn.folder}")
     chosen = _chosen(drawn.names)
     results = None if drawn.results_path is None else read_validation(drawn.results_path)
     if results is not None and not any(entry.takes == "results" for entry in chosen):

@@ -45,7 +45,12 @@ class Trees(Printed):
     )
 
 
-@click.command("tree", cls=Command)
+_RANKS = (
+    "a tree needs the acceptance of each choice: --acceptance-by-rank 0.7,0.12,0.05, or --profile"
+)
+
+
+@click.command("tree", cls=Command, instead={"--alpha": _RANKS})
 @takes(Trees, *cost_kinds(), Graphs)
 @click.pass_context
 def tree_command(ctx: click.Context, /, **_: object) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from pkgutil import resolve_name
+from types import MappingProxyType
 from typing import Any, get_type_hints
 
 import click
@@ -23,6 +24,7 @@ _ARGUMENTS = {"profile_path": "profile"}
 class Command(click.Command):
     """A command that rejects an option that is given twice or that the selected way does not read.
 
+    instead: hints for options that users expect here but the command lacks, by option.
     ways: functions that run the command, by the option that selects them ("--engine", "--decoder
       bild"; "" for the default). The first selected function runs. Its arguments are records:
       dataclasses whose fields have the names of options. Without ways, the command's own function
@@ -31,17 +33,38 @@ class Command(click.Command):
 
     format_help_text, format_options = write_text, write_options
 
-    def __init__(self, *arguments: Any, ways: Mapping[str, Way] | None = None, **given: Any):
+    def __init__(
+        self,
+        *arguments: Any,
+        ways: Mapping[str, Way] | None = None,
+        instead: Mapping[str, str] = MappingProxyType({}),
+        **given: Any,
+    ):
         super().__init__(*arguments, **given)
+        self.instead = instead
         own = hasattr(self.callback, "records")
         self.ways: Mapping[str, Any] = ways or ({"": self.callback} if own else {})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        _refuse_spaces(args, ctx)
+        try:
+            _, _, order = self.make_parser(ctx).parse_args(list(args))
+        except click.NoSuchOption as error:
+            raise self._unknown(error, ctx) from None
         for param, count in Counter(order).items():
             if count > 1 and isinstance(param, click.Option) and not repeatable(param):
                 raise click.UsageError(f"{option_name(param)} must be given once, got {count}", ctx)
         return super().parse_args(ctx, args)
+
+    def _unknown(self, error: click.NoSuchOption, ctx: click.Context) -> click.UsageError:
+        """Returns the error for an option that the command lacks, with what is meant, if known."""
+        name = error.option_name
+        if name in self.instead:
+            return click.UsageError(f"No such option {name!r}: {self.instead[name]}", ctx)
+        # Only what begins like --help is meant to be --help.
+        about_help = name.startswith("--h")
+        near = [e for e in error.possibilities or () if about_help or e[:6] != "--help"]
+        return click.NoSuchOption(name, possibilities=near, ctx=ctx)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         return [*super().get_params(ctx), HELP_ALL]
@@ -73,6 +96,14 @@ class Command(click.Command):
                 return run(*fill(ctx, records_of(run), way=way))
             except ValueError as error:  # it names the arguments of Python's functions
                 raise ValueError(flagged(str(error), ctx)) from error
+
+
+def _refuse_spaces(args: Sequence[str], ctx: click.Context) -> None:
+    """Raises a usage error for `--run gamma=0 tpot=7`, whose keys a space separates."""
+    for option, first, second in zip(args, args[1:], args[2:], strict=False):
+        if option == "--run" and re.fullmatch(r"\w+=[^,]*", second):
+            joined = f"{first.rstrip(',')},{second}"
+            raise click.UsageError(f"Keys of --run have commas and no spaces: {joined}", ctx)
 
 
 def repeatable(option: click.Option) -> bool:

@@ -11,6 +11,9 @@ _FORMATS = (
 )  # fmt: skip
 # Fields of `Deployed` that must be stated, and fields that replace one of them.
 NEEDS = ("target_config", "draft_config", "gpu")
+WANTS = {
+    "draft_config": "the config.json of the draft model, or of the head (EAGLE-3, DFlash, ...)"
+}
 INSTEAD = {"gpu": ("gpu_flops", "gpu_bandwidth", "gpu_memory")}
 
 

@@ -27,11 +27,13 @@ class Kind:
     order: place of this way in help and in messages.
     needs: options that must be stated; the first one selects this way.
     instead: for a needed option, the options that together replace it.
+    wants: for a needed option, what its value is, for the message where it is missing.
     """
 
     order: ClassVar[int]
     needs: ClassVar[tuple[str, ...]]
     instead: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
+    wants: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def __init_subclass__(cls, **facts: Any) -> None:
         for name, fact in facts.items():
@@ -158,7 +160,9 @@ def require(kind: type[Kind], ctx: click.Context, *, first: str) -> None:
             both = " cannot be combined with ".join(_named(ctx, e) for e in (name, twice[0]))
             raise click.UsageError(both, ctx)
     if missing := kind.missing(given):
-        raise click.UsageError(f"{_named(ctx, first)} needs {_listed(ctx, missing)}", ctx)
+        only = missing[0] if len(missing) == 1 else ""
+        wanted = f": {kind.wants[only]}" if only in kind.wants else ""
+        raise click.UsageError(f"{_named(ctx, first)} needs {_listed(ctx, missing)}{wanted}", ctx)
 
 
 def _named(ctx: click.Context, name: str) -> str:

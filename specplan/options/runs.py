@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.cost.setting import DEFAULT_CONTEXT
 from specplan.options.declared import option
-from specplan.options.values import callback, parse_counted_share, parse_numbers
+from specplan.options.values import (
+    callback,
+    in_milliseconds,
+    parse_counted_share,
+    parse_numbers,
+    share_of,
+)  # fmt: skip
 from specplan.reports.output import warn
 
 if TYPE_CHECKING:
@@ -60,6 +66,9 @@ def parse_run(text: str) -> Run:
     for part in text.split(","):
         key, equals, value = (each.strip() for each in part.partition("="))
         key = _ALIASES.get(key, key)
+        if not equals and "rates" in stated:
+            rates = f"{stated['rates']}/{key}"
+            raise ValueError(f"rates are separated by /, got {text!r}: write rates={rates}")
         if not equals or key not in _KEYS:
             raise ValueError(f"must be KEY=VALUE,... with keys {', '.join(_KEYS)}, got {part!r}")
         if key in stated:
@@ -71,6 +80,8 @@ def parse_run(text: str) -> Run:
         accepted = seen.counted if seen.drafts > 0 else None
         model, share = seen.model, seen.draft_share
     gamma = _integer(stated, "gamma")
+    if gamma < 0:
+        raise ValueError(f"gamma must be at least 0 (0: no speculation), got {gamma}")
     load = LoadPoint(_integer(stated, "context", DEFAULT_CONTEXT), _integer(stated, "batch", 1))
     error = USUAL_ERROR
     if "error" in stated:
@@ -130,7 +141,7 @@ def _seconds(stated: Mapping[str, str], batch: int, text: str) -> float:
     if value <= 0:
         raise ValueError(f"{key} must be above 0, got {stated[key]}")
     if key == "tpot":
-        return value / 1e3
+        return in_milliseconds(value) / 1e3
     if key == "tps" and value * SLOW_SECONDS < 1:
         warn(
             f"tps={stated[key]} is {1e3 / value:.0f} ms a token: if it is the time in "
@@ -147,7 +158,7 @@ def _accepted(stated: Mapping[str, str], gamma: int, text: str) -> Accepted:
     if key == "length":
         return Accepted(gamma, _number(stated[key]))
     if key == "rates":
-        rates = [_number(each) for each in stated[key].split("/")]
+        rates = [_rate(each) for each in stated[key].split("/")]
         if len(rates) != gamma:
             raise ValueError(f"rates must be {gamma}, one for each position, got {stated[key]}")
         return Accepted.of_rates(rates)
@@ -168,6 +179,13 @@ def _accepted(stated: Mapping[str, str], gamma: int, text: str) -> Accepted:
             "tokens generated meanwhile"
         )
     return found
+
+
+def _rate(text: str) -> float:
+    try:
+        return share_of(_number(text))
+    except ValueError as error:
+        raise ValueError(f"rates {error}") from None
 
 
 def _number(text: str) -> float:

@@ -70,7 +70,7 @@ def _parts(text: str) -> list[str]:
 def parse_counted_share(text: str) -> tuple[float, float | None]:
     """Returns a share and, for a ratio of two counts, its denominator."""
     _, slash, whole = text.partition("/")
-    return _in_unit_interval(float(_decimal(text))), float(whole) if slash else None
+    return share_of(float(_decimal(text))), float(whole) if slash else None
 
 
 counted_share = callback(parse_counted_share)
@@ -82,10 +82,11 @@ def shares(text: str) -> tuple[float, ...]:
     comma = re.fullmatch(r"\s*0,(\d+)\s*", text)
     if comma is not None and int(comma[1]) > 1:
         raise ValueError(f"must lie in [0, 1], got {text.strip()}: write 0.{comma[1]}")
-    return tuple(map(_in_unit_interval, parse_numbers(text)))
+    return tuple(map(share_of, parse_numbers(text)))
 
 
-def _in_unit_interval(value: float) -> float:
+def share_of(value: float) -> float:
+    """Returns a share unchanged; refuses what lies outside [0, 1]."""
     if not 0 <= value <= 1:
         hint = f": for per cent write {value:g}%" if 2 <= value <= 100 else ""
         raise ValueError(f"must lie in [0, 1], got {value:g}{hint}")
@@ -148,7 +149,7 @@ class EngineName(click.Choice[str]):
     """An option's type: a name of an engine for which `has` is true. Imports engines when used."""
 
     def __init__(self, has: Callable[[EngineKind], object] = bool) -> None:
-        self._has, self.case_sensitive = has, True
+        self._has, self.case_sensitive = has, False
 
     @property
     def choices(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -180,6 +181,20 @@ def near(name: str, names: Iterable[str]) -> str:
     """Returns " (did you mean …?)" with the name most similar to a mistyped one; "" if none is."""
     found = get_close_matches(name, names, 1)
     return f" (did you mean {found[0]}?)" if found else ""
+
+
+# A step or a token of a language model that takes less was probably meant in seconds.
+LEAST_MS = 0.05
+
+
+def in_milliseconds(value: float) -> float:
+    """Returns a time in milliseconds unchanged; refuses one that looks like seconds."""
+    if 0 < value < LEAST_MS:
+        raise ValueError(
+            f"{value:g} ms would be {1e3 / value:,.0f} tokens/s: if the time is in seconds, write "
+            f"{1e3 * value:g}"
+        )
+    return value
 
 
 @dataclass(frozen=True)

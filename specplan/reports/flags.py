@@ -70,7 +70,10 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
     named = drafter.name or drafter.kind or drafter.model
     source = row.acceptance.source
     if load is None and not named and gamma > 0:
-        notice("--export is for a draft model: --draft-kind names another, such as eagle3 or mtp")
+        notice(
+            "the flags are for a separate draft model: --draft-kind names another kind "
+            "(eagle3, mtp, dflash, suffix, ngram)"
+        )
     if len({each.gamma for each in ranges}) > 1:
         return marked(export_schedule(server, ranges, draft=draft), rows)
     if load is not None and not load.fits:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import token_seconds
 from simulator.choice.plan import Plan
 from simulator.cost.fitted.contradictions import contradictions
@@ -33,6 +34,8 @@ _ROWS_PAST, _ROWS_LEAST = 3, 8
 _AS_MEASURED = 0.005
 MEASURED = "= measured; a number is the measured speed-up, where the row's differs from it"
 IMPOSSIBLE = "?? impossible, and not used"
+# Speculation is rarely slower than this many times the time without it.
+SWAPPED = 2.5
 BEYOND = "+ beyond the observed gamma: extrapolated"
 
 
@@ -179,8 +182,31 @@ def warn_of_plans(rows: Sequence[Plan], *, max_gamma: int) -> None:
         where = "" if len(rows) == 1 else f" in {bound} of {len(rows)} rows"
         warn(f"the best gamma is limited by --max-gamma {max_gamma}{where}: a longer draft gains")
     warn_of_sizes(rows)
+    _warn_of_swaps(rows[0])
     if rows[0].acceptance.source.quiet is False:
         warn("the profile was measured while the machine was not quiet; measure it again")
+
+
+def _warn_of_swaps(plan: Plan) -> None:
+    """Prints a warning if a measured draft, or alpha and c, look as if two numbers were swapped."""
+    before = [run for run in plan.cost.own_runs if run.gamma == 0]
+    for run in plan.cost.own_runs:
+        slower = run.gamma > 0 and [
+            run.seconds_per_token / each.seconds_per_token
+            for each in before
+            if each.load == run.load and run.seconds_per_token > SWAPPED * each.seconds_per_token
+        ]
+        if slower:
+            warn(
+                f"a token takes {max(slower):.1f} times as long with K = {run.gamma} as without "
+                "speculation: are the two runs swapped?"
+            )
+    cost, alpha = plan.cost, plan.alpha
+    if isinstance(plan.acceptance, Iid) and cost.theorem8 and cost.c > 0.5 > 0.25 >= alpha > 0:
+        warn(
+            f"alpha {alpha:g} and c {cost.c:g} look swapped: alpha is the share of accepted "
+            "tokens, c the time of a draft step over a target step"
+        )
 
 
 def warn_of_sizes(rows: Sequence[Plan]) -> None:

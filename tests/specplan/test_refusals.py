@@ -38,6 +38,7 @@ EARLY = (
     "       eval time =    5846.15 ms /   456 tokens (   12.82 ms per token)\n"
     "draft acceptance rate = 0.61000 (  305 accepted /   500 generated)\n"
 )
+CHEAP = ("plan", "tree", "traffic", "observe", "reports", "mistakes")
 TRACE = "time,prompt_tokens,output_tokens\n"
 FILES = {
     # Results of benches, with and without drafts, times and counts.
@@ -72,6 +73,7 @@ FILES = {
     "trace-short.csv": f"{TRACE}7,9,9\n",
     # No profiles and no reports.
     "text": "no JSON",
+    "nothing.json": "",
     "list.json": "[]",
     "empty.json": "{}",
     "first.json": '{"schema": "specplan-profile", "version": 1}',
@@ -85,6 +87,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "draft.json": {"num_hidden_layers": 2},
     "config-unknown.json": {"hidden_size": None},
     "config-negative.json": {"num_hidden_layers": -1},
+    "config-formatless.json": {"torch_dtype": None, "dtype": None},
     "config-nameless.json": {"model_type": None},
     "config-vision.json": {"model_type": "siglip_vision_model"},
     "head-named.json": {"architectures": ["LlamaForCausalLMEagle3"], "num_hidden_layers": 1},
@@ -126,7 +129,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [each for name in ("plan", "tree", "traffic", "observe", "reports") for each in refused(name)],
+    [each for name in CHEAP for each in refused(name)],
 )
 def test_what_cannot_be_planned_or_told_is_refused(
     files: Path, words: list[str], message: str, monkeypatch: pytest.MonkeyPatch

@@ -76,7 +76,7 @@ def test_json_nested_too_deep_is_refused_in_a_line(words: str, tmp_path: Path) -
 def test_list_in_place_of_a_name_prints_all(words: str, name: str) -> None:
     status, stdout, stderr = invoke(*words.split())
     assert (status, stderr) == (0, "")
-    assert any(line.split()[0] == name for line in stdout.splitlines())
+    assert any(line.split()[:1] == [name] for line in stdout.splitlines())
 
 
 def test_help_is_as_wide_as_the_terminal_and_cuts_no_list() -> None:

@@ -136,7 +136,10 @@ def find_hardware(name: str) -> Hardware:
         if near := _nearest(spelling):
             hint = f"(did you mean {' or '.join(near)}?)"
             raise ValueError(f"gpu must be a name of the catalogue, got {name} {hint}")
-        raise ValueError(f"gpu must be one of {', '.join(CATALOGUE)}, got {name}")
+        raise ValueError(
+            f"gpu must be a name of the catalogue, got {name}: specplan plan --gpu list prints all "
+            "names; for another card give `gpu_flops`, `gpu_bandwidth` and `gpu_memory`"
+        )
     found = _NAMES[spelling]
     return CATALOGUE[ALIASES.get(found, found)]
 

@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 from specplan.options.declared import COUNT, option, rare
 from specplan.options.kinds import AcceptanceKind
 from specplan.options.runs import RunsStated
-from specplan.options.values import counted_share, listing, shares
+from specplan.options.values import counted_share, shares
 
 if TYPE_CHECKING:
     from simulator.acceptance.typical import PublishedLengths
@@ -98,15 +98,27 @@ def _complete(
     ]
 
 
+def _named(ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    """Returns a name; `list`, or a part of several names, prints those with their lengths."""
+    if not ctx.resilient_parsing:
+        from specplan.reports.typical import listed
+
+        if (text := listed(value)) is not None:
+            click.echo(text)
+            ctx.exit()
+    return value
+
+
 @dataclass(frozen=True)
 class TypicalStated(AcceptanceKind, order=6, needs=("typical",)):
     """The name of a published acceptance.
 
-    typical: Published accepted lengths, or list. For example eagle3-llama-3.1-8b-chat. Lengths on
-      your server will differ.
+    typical: Published accepted lengths, by name. list prints all names with draft, target, lengths
+      and source, and a part of names (qwen3) those. For example eagle3-llama-3.1-8b-chat. Lengths
+      on your server will differ.
     """
 
-    typical: str = option(metavar="NAME", shell_complete=_complete, callback=listing(_published))
+    typical: str = option(metavar="NAME", shell_complete=_complete, callback=_named)
 
     def make(self) -> AcceptanceInput:
         from simulator.acceptance.typical import Typical

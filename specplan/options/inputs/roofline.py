@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from specplan.api.deployed import Deployed, Loads
-from specplan.options.deployment import INSTEAD, NEEDS
+from specplan.options.deployment import INSTEAD, NEEDS, WANTS
 from specplan.options.kinds import CostKind
 from specplan.options.runs import RunsStated
 
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RooflineStated(Deployed, Loads, RunsStated, CostKind, order=4, needs=NEEDS, instead=INSTEAD):
+class RooflineStated(
+    Deployed, Loads, RunsStated, CostKind, order=4, needs=NEEDS, instead=INSTEAD, wants=WANTS
+):
     """Costs of two configured models on a GPU, corrected by runs; see each option's help."""
 
     def make(self) -> CostInput:

@@ -14,7 +14,7 @@ from specplan.api.deployed import Loads
 from specplan.options.declared import option, rare
 from specplan.options.kinds import CostKind
 from specplan.options.runs import RunsStated
-from specplan.options.values import callback, duration
+from specplan.options.values import callback, duration, in_milliseconds
 
 if TYPE_CHECKING:
     from specplan.api.completed_costs import CostInput
@@ -42,6 +42,14 @@ def verify_points(values: tuple[str, ...]) -> dict[int, float]:
     return points
 
 
+@callback
+def target_time(value: float) -> float:
+    """Returns a target step's time in milliseconds unchanged, if it is one."""
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"must be finite and at least 0, got {value:g}")
+    return in_milliseconds(value)
+
+
 @dataclass(frozen=True)
 class DraftTimes:
     """Times of a block, without verification.
@@ -63,7 +71,7 @@ class TimesStated(DraftTimes, CostKind, order=2, needs=("target_ms", "draft_ms")
     force: Accept a --verify-ms below --target-ms, or below the time of fewer tokens.
     """
 
-    target_ms: float = option(callback=duration)
+    target_ms: float = option(callback=target_time)
     verify_ms: Mapping[int, float] | None = option(
         multiple=True, callback=verify_points, metavar="N=MS"
     )

@@ -116,7 +116,7 @@ def test_activations_can_be_narrower_than_16_bits() -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({}, r"config.json has no torch_dtype \(nor dtype\): name the number format"),
+        ({}, r"config.json has no torch_dtype \(nor dtype\): name the number format \(`dtype`\)"),
         ({"dtype": "int3"}, r"dtype in config.json must be one of .*, got int3"),
         ({"quantization_config": {"quant_method": "quip"}}, "must be of a method .*, got quip"),
         ({"quantization_config": {"quant_method": "gptq", "bits": 3}}, "4 or 8 bits, got 3"),

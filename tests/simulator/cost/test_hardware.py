@@ -48,11 +48,11 @@ def test_names_are_found_however_they_are_spelt(name: str, expected: str) -> Non
     assert find_hardware(name).name == expected
 
 
-def test_unknown_gpu_lists_all_names() -> None:
-    message = r"gpu must be one of a100-40gb, .*, got voodoo2$"
+def test_an_unknown_gpu_is_told_where_all_names_are_and_what_replaces_them() -> None:
+    message = "got voodoo2: specplan plan --gpu list prints all names; .* `gpu_flops`"
     with pytest.raises(ValueError, match=message) as error:
         find_hardware("voodoo2")
-    assert all(name in str(error.value) for name in CATALOGUE)
+    assert not any(name in str(error.value) for name in CATALOGUE)
     assert set(ALIASES.values()) <= set(CATALOGUE)
 
 
@@ -75,7 +75,7 @@ def test_a_mistyped_name_is_told_the_nearest_names(typed: str, hint: str) -> Non
 
 @pytest.mark.parametrize("typed", ["rtx 4065", "rtx 9999", "a5000", "h300"])
 def test_a_card_with_another_number_is_never_suggested(typed: str) -> None:
-    with pytest.raises(ValueError, match=rf"^gpu must be one of a100-40gb, .* got {typed}$"):
+    with pytest.raises(ValueError, match=rf"^gpu must be a name of the catalogue, got {typed}: "):
         find_hardware(typed)
 
 

@@ -7,8 +7,9 @@ import pytest
 from plan_inputs import run, run_json
 from refusals import assert_refused
 
-from simulator.acceptance.typical import published_lengths
+from simulator.acceptance.typical import MOST_NAMED, published_lengths
 
+FROM = ("stated", "counts", "tokens a chunk")
 PUBLISHED = Path(__file__).parents[3] / "benchmarks" / "published_speculation.csv"
 
 
@@ -18,7 +19,7 @@ def test_every_length_is_one_that_its_source_published() -> None:
             (row["source"], row["draft"], row["target"], row["dataset"], int(row["gamma"]),
              float(row["length"]))
             for row in csv.DictReader(file)
-            if row["gamma"].isdigit() and row["length"] and row["length_from"] == "stated"
+            if row["gamma"].isdigit() and row["length"] and row["length_from"] in FROM
         }  # fmt: skip
     listed = [each for each in published_lengths().values() if "InferenceX" not in each.source]
     assert len(listed) > 15
@@ -58,7 +59,7 @@ def test_a_block_drafters_length_is_the_one_published_at_its_gamma() -> None:
     )
 
 
-def test_an_unknown_name_lists_those_that_are_known() -> None:
-    refused = run("--typical none --c 0.05")
-    assert_refused(refused, "must be one of eagle3-llama-3.1-8b-chat, ")
-    assert all(name in refused.stderr for name in published_lengths())
+def test_an_unknown_name_is_told_the_few_that_are_near() -> None:
+    refused = run("--typical eagle3-llama-70b --c 0.05")
+    assert_refused(refused, "(eagle3-llama-3.3-70b-chat, eagle3-llama-3.3-70b-code, ")
+    assert sum(name in refused.stderr for name in published_lengths()) == MOST_NAMED
