@@ -80,7 +80,7 @@ class Tuning:
         restarts = "" if self.together else f" and {starts} starts of a server"
         sentence = f"{texts:.0f} texts of {self.text.max_new_tokens} tokens{restarts}"
         if text_seconds is None:
-            return f"A search usually takes {sentence}, at most {most:.0f}."
+            return f"A search usually decodes {sentence}, and at most {most:.0f} texts."
         seconds = [starts * start_seconds + texts * text_seconds for starts, texts in needed]
         about, longest = (f"{s:.2g} s" if s < 99 else f"{s / 60:.0f} min" for s in seconds)
         return f"This takes about {about} ({sentence}), at most {longest}."

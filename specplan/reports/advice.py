@@ -10,6 +10,7 @@ from simulator.choice.plan import Plan
 from simulator.cost.sizes import assumed_c
 from specplan.reports.kept import kept_lines
 from specplan.reports.next_run import next_lines
+from specplan.reports.slower import slower_lines
 
 NOT_CALIBRATED = "For draft models that were never run this probability is not calibrated."
 # The advice also states the odds of a gain if the acceptance rate is lower by this amount.
@@ -28,7 +29,7 @@ def advice_lines(plan: Plan) -> list[str]:
         )
     if plan.kept is not None:
         return [*lines, *kept_lines(plan, plan.kept), *next_lines(plan)[: plan.kept.gain is None]]
-    lines += [*decision_lines(plan), *_limits(plan)]
+    lines += [*decision_lines(plan), *slower_lines(plan), *_limits(plan)]
     if plan.gamma not in (0, plan.optimal_gamma, named):
         lines.append(f"K = {plan.gamma} gives {_gain(plan, plan.gamma)}.")
     lines += [
@@ -40,7 +41,8 @@ def advice_lines(plan: Plan) -> list[str]:
         if run.drafted is not None
     ]
     lines += [*next_lines(plan), *_speed(plan)]
-    return [*lines, *_iid(plan), _break_even(plan)] if cost.posterior is None else lines
+    iid = _iid(plan) if cost.posterior is None else []
+    return [*lines, *iid, _break_even(plan)]
 
 
 def break_evens(plan: Plan) -> tuple[float | None, float | None]:
@@ -183,7 +185,9 @@ def _speed(plan: Plan) -> list[str]:
 
 def _iid(plan: Plan) -> list[str]:
     """Returns a sentence with the speed-up if all draft positions had the same acceptance rate."""
-    found, gamma = iid_error(plan.acceptance, max_gamma=len(plan.curve.gamma)), plan.advice.named
+    gamma, observed = plan.advice.named, plan.acceptance.observed_gamma
+    most = len(plan.curve.gamma) if observed is None else min(observed, len(plan.curve.gamma))
+    found = iid_error(plan.acceptance, max_gamma=most)
     if found is None or gamma == 0:
         return []
     (error, at), even = found, float(speed_up(Iid(plan.alpha), plan.cost, gamma))
@@ -205,4 +209,6 @@ def _break_even(plan: Plan) -> str:
     if alpha in (None, 1):
         least = f"{costs} not even a perfect draft gains"
     step = f", or a draft step of {100 * c:.3g} % of a target step" if c else ""
+    if alpha in (None, 1) and c:
+        step = f". At this acceptance a draft step may take {100 * c:.3g} % of a target step"
     return f"Break-even: {least}{step}."

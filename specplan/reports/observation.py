@@ -126,8 +126,8 @@ def observation_text(
         lines.append(
             f"Blocks drafted {100 * observation.cut_short:.0f} % fewer tokens than gamma {gamma}, "
             "so that rates of late positions and alpha_iid are lower bounds; "
-            "the interval of alpha_iid reaches as high as such blocks allow. Counts cannot show "
-            "whether positions differ by more than chance."
+            "the interval of alpha_iid ends at the largest value that such counts allow. "
+            "They cannot show whether positions differ by more than chance."
         )
     if (spread := data["alpha_spread"]) is not None:
         alphas = [each["alpha_iid"] for each in data["requests"]]

@@ -72,7 +72,7 @@ def test_a_dry_run_says_what_it_expects_and_writes_no_file(tmp_path: Path) -> No
     _, baseline, draft, *_ = result.stdout.splitlines()
     assert baseline.split() == ["1", "0", "-", "-", "-"]
     assert re.fullmatch(r" +1 +[12] +[\d.]+ \[[\d.]+, [\d.]+\] +\d+% +-", draft)
-    assert "A search usually takes 8 texts of 12 tokens" in result.stdout
+    assert "A search usually decodes 8 texts of 12 tokens" in result.stdout
     assert "Nothing ran" in result.stdout
     assert not path.exists()
 

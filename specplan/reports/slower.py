@@ -1,0 +1,77 @@
+"""Why speculation is slower: the cause that a plan's numbers show, and the next step."""
+
+from __future__ import annotations
+
+from simulator.choice.plan import Plan
+
+# Below this many tokens per call the draft is hardly ever right, whatever it costs.
+FEW_TOKENS = 1.35
+# A longer draft is too long if it adds fewer tokens to a call than this, for each drafted one.
+HARDLY = 0.15
+
+
+def slower_lines(plan: Plan) -> list[str]:
+    """Returns the cause of a loss in one sentence, with its number and what to do; [] if none.
+
+    It explains the K of the slowest run below the baseline, else the best K if no K gains.
+    """
+    gamma = _slow_gamma(plan)
+    if gamma == 0:
+        return []
+    cost, point = plan.cost, plan.point(gamma)
+    tokens, block = point.expected_tokens, point.expected_tokens / point.improvement_factor
+    batch, wall = plan.setting.batch, plan.setting.wall
+    drafting = float(cost.drafting_seconds(gamma)) / cost.baseline_seconds
+    checking = float(cost.checking_seconds(gamma)) / cost.baseline_seconds
+    found = f"Why slower at K = {gamma}: a block takes {block:.2f} target steps and gives "
+    found += f"{tokens:.2f} tokens"
+    if wall is not None and wall.crossed(batch, gamma):
+        return [
+            f"{found}; its {wall.size(batch, gamma)} {wall.unit} a step are beyond the captured "
+            f"graphs ({wall.most}). Lower K, or raise {wall.flag}."
+        ]
+    if tokens < FEW_TOKENS:
+        return [
+            f"{found}: the draft is hardly ever right. Check that chat template, tokenizer and "
+            "temperature are those it was made for, or take another draft."
+        ]
+    best = plan.optimal_gamma
+    if 0 < best < gamma and tokens - plan.point(best).expected_tokens < HARDLY * (gamma - best):
+        fewer = plan.point(best).expected_tokens
+        return [
+            f"{found}, hardly more than the {fewer:.2f} of K = {best}: K is too large for this "
+            "acceptance. Lower it."
+        ]
+    if batch > 1 and cost.own_runs and plan.setting.load is None:
+        return [
+            f"{found}: at batch {batch} either the draft is slow or no arithmetic is spare for "
+            "checking. Runs at batch 1 tell which: a gain there means the second."
+        ]
+    if drafting >= checking - 1:
+        return [
+            f"{found}; drafting alone takes {drafting:.2f} target steps (c {cost.c:.2g}). Take a "
+            "smaller draft, or a head (EAGLE-3, MTP)."
+        ]
+    of = f" at batch {batch}" if batch > 1 else ""
+    return [
+        f"{found}; checking {gamma + 1} tokens takes {checking:.2f} target steps{of}: no "
+        "arithmetic is spare there. Speculate at smaller batches only (--batch 1:64:1), or lower K."
+    ]
+
+
+def _slow_gamma(plan: Plan) -> int:
+    """Returns the K to explain; 0 if speculation is not slower."""
+    before = [run for run in plan.cost.own_runs if run.gamma == 0]
+    slow = [
+        run
+        for run in plan.cost.own_runs
+        if run.gamma > 0
+        and any(
+            each.load == run.load and run.seconds_per_token > each.seconds_per_token
+            for each in before
+        )
+    ]
+    if slow:
+        gamma = max(slow, key=lambda run: run.seconds_per_token).gamma
+        return gamma if plan.point(gamma).improvement_factor < 1 else 0
+    return plan.advice.named if plan.optimal_gamma == 0 else 0
