@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simulator.choice.plan import Plan
 
-# Below this many tokens per call the draft is hardly ever right, whatever it costs.
+# With fewer tokens per call than this, most drafts are rejected at once.
 FEW_TOKENS = 1.35
 # A longer draft is too long if it adds fewer tokens to a call than this, for each drafted one.
 HARDLY = 0.15
@@ -45,11 +45,11 @@ def slower_lines(plan: Plan) -> list[str]:
     if batch > 1 and cost.own_runs and plan.setting.load is None:
         return [
             f"{found}: at batch {batch} either the draft is slow or no arithmetic is spare for "
-            "checking. Runs at batch 1 tell which: a gain there means the second."
+            "checking. A gain at batch 1 would show that arithmetic is scarce."
         ]
     if drafting >= checking - 1:
         return [
-            f"{found}; drafting alone takes {drafting:.2f} target steps (c {cost.c:.2g}). Take a "
+            f"{found}; drafting takes {drafting:.2f} target steps (c {cost.c:.2g}). Take a "
             "smaller draft, or a head (EAGLE-3, MTP)."
         ]
     of = f" at batch {batch}" if batch > 1 else ""
