@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from specplan.api.roofline import Roofline as Roofline
     from specplan.api.running import *  # noqa: F403
     from specplan.api.runs import Runs as Runs
+    from specplan.api.size import *  # noqa: F403
     from specplan.api.traffic import *  # noqa: F403
 
 _PLACES = {
@@ -46,6 +47,7 @@ _PLACES = {
     "specplan.api.roofline": ("Roofline",),
     "specplan.api.running": ("measure", "observe", "tune", "validate"),
     "specplan.api.runs": ("Runs",),
+    "specplan.api.size": ("SizedDraft", "size"),
     "specplan.api.traffic": ("traffic",),
 }
 _NAMES = {name: place for place, names in _PLACES.items() for name in names}

@@ -24,6 +24,7 @@ SUMMARIES = {
     "plan": "Plan gamma from numbers; no model is needed.",
     "tree": "Find the best tree to draft, and whether it beats a chain.",
     "traffic": "Show what speculation does to a server under load.",
+    "size": "Find the fewest GPUs that keep latency targets for a load.",
     "measure": "Measure alpha, c and the cost curves of real models.",
     "tune": "Find the best gamma on this machine, in few runs.",
     "validate": "Compare predicted with measured speed-up on real models.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, inf
+from math import ceil, inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,11 @@ class Replica:
     @property
     def batch_limit(self) -> int:
         return self.pair.drafting.slots
+
+    @property
+    def layout(self) -> tuple[str, int, int, int, str | None, str | None]:
+        """GPU, TP, EP, DP, number format and draft: all but the batch limit."""
+        return self.gpu, self.tp, self.ep, self.dp, self.dtype, self.draft
 
     def limited(self, slots: int) -> Replica:
         """Returns the replica with a smaller batch limit."""
@@ -159,6 +164,13 @@ class Fleet:
             goal.targets
         )
 
+    @property
+    def keeps(self) -> bool:
+        """Whether a simulation keeps the share, with two standard errors of a share in reserve."""
+        share = self.goal.share
+        reserve = 2 * sqrt(share * (1 - share) / self.goal.requests)
+        return self.simulated_share() >= min(share + reserve, (1 + share) / 2)
+
     def of(self, replicas: int) -> Fleet:
         """Returns the fleet with another number of replicas."""
         return replace(self, replicas=replicas)
@@ -194,16 +206,13 @@ def simulated_fleet(guess: Fleet) -> Fleet | None:
     guess: a fleet of about as many replicas.
     """
     most, fleet = guess.goal.max_gpus // guess.replica.gpus, guess
-    if fleet.simulated_share() >= fleet.goal.share:
-        while fleet.replicas > 1:
-            fewer = fleet.of(fleet.replicas - 1)
-            if fewer.simulated_share() < fleet.goal.share:
-                break
+    if fleet.keeps:
+        while fleet.replicas > 1 and (fewer := fleet.of(fleet.replicas - 1)).keeps:
             fleet = fewer
         return fleet
     while fleet.replicas < most:
         fleet = fleet.of(fleet.replicas + 1)
-        if fleet.simulated_share() >= fleet.goal.share:
+        if fleet.keeps:
             return fleet
     return None
 

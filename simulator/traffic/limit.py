@@ -19,7 +19,7 @@ from simulator.traffic.server import Server
 from simulator.traffic.steady import max_rate, steady
 
 # Relative width at which a search for a rate ends, and the step to a first bracket.
-PRECISION, _STEP = 2e-3, 1.06
+PRECISION, _STEP = 4e-3, 1.05
 # Requests of a simulation: the share's standard error is about 0.4 percentage points.
 REQUESTS = 10_000
 # Rates at which the closed form is evaluated, as shares of the capacity.

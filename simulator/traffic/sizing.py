@@ -125,15 +125,18 @@ def _spent(fleet: Fleet) -> tuple[float, float]:
 
 
 def _simulated(fleets: Sequence[Fleet]) -> list[Fleet]:
-    """Returns the cheapest fleets by simulation, one for each replica, the best first."""
-    tried: dict[int, list[Fleet]] = {}
-    least = np.inf
-    for fleet in fleets[:_SIMULATED]:
-        if fleet.spent > _MAY_BE_BEST * least:
-            break
+    """Returns the cheapest fleets by simulation, one for each layout, the best first."""
+    tried: dict[tuple[object, ...], list[Fleet]] = {}
+    least, left = np.inf, _SIMULATED
+    for fleet in fleets:
+        layout = fleet.replica.layout
+        may_be_best = fleet.spent <= _MAY_BE_BEST * least
+        if left == 0 or not (may_be_best or (layout not in tried and len(tried) < SHOWN)):
+            continue
+        left -= 1
         enough = simulated_fleet(fleet)
         if enough is not None:
-            tried.setdefault(id(fleet.replica), []).append(enough)
+            tried.setdefault(layout, []).append(enough)
             least = min(least, enough.spent)
     return sorted((_shortest(gammas) for gammas in tried.values()), key=_spent)
 

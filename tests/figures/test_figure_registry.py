@@ -13,8 +13,8 @@ NAMES = """
     bild-table3 bild-table4 bild-table5 blockwise-fig2 blockwise-fig3 blockwise-fig6 blockwise-fig7
     blockwise-table3 blockwise-table4 blockwise-table5 blockwise-table8 blockwise-table9
     blockwise-table10 blockwise-table11 blockwise-traffic blockwise-table12 blockwise-table13
-    speedup-map verification-cost batch-size traffic block-verification tree-size draft-hierarchy
-    confidence-map adaptive-verification public-measurements predicted-measured
+    speedup-map verification-cost batch-size traffic speeds block-verification tree-size
+    draft-hierarchy confidence-map adaptive-verification public-measurements predicted-measured
 """
 
 

@@ -1,0 +1,76 @@
+"""Ours: tokens a second of a GPU against tokens a second of a user, with and without drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from estimator.costs.replicas import Serving, deployed_replica
+from figures import drawing
+from figures.numbers import Numbers
+from figures.ours.batch_size import default_load
+from simulator.acceptance.acceptance import Iid
+from simulator.traffic.demand import Demand
+from simulator.traffic.pareto import Point, pareto_front
+
+DEMAND = Demand(512, 256)
+_SPEEDS = ("tokens_per_user", "tokens_per_gpu")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speeds(Numbers):
+    """The points that no other deployment betters: a row each.
+
+    demand: lengths of the requests.
+    """
+
+    demand: Demand
+
+
+def compute() -> Speeds:
+    """Returns the speeds of an 8B model on an H100, with a 1B draft and without a draft."""
+    load = default_load()
+    replica = deployed_replica(load.deployment, Iid(load.alpha), DEMAND, Serving())
+    fronts = (pareto_front([replica], speculating=way) for way in (True, False))
+    return speeds(*fronts, caption=f"{load.caption} by public measurements, α = {load.alpha:g}")
+
+
+def speeds(
+    with_drafts: Sequence[Point], without: Sequence[Point], *, caption: str | None = None
+) -> Speeds:
+    """Returns two fronts of points as numbers; caption: their origin."""
+    rows = [
+        (
+            "with speculation" if point.gamma else "without",
+            point.replica.gpu,
+            point.replica.tp,
+            point.gamma,
+            point.tokens_per_user,
+            point.tokens_per_gpu,
+        )
+        for point in (*with_drafts, *without)
+    ]
+    names = ("way", "gpu", "tp", "gamma", "tokens_per_user", "tokens_per_gpu")
+    demand = next((point.replica.pair.demand for point in (*with_drafts, *without)), DEMAND)
+    return Speeds(names=names, cells=tuple(rows), caption=caption, demand=demand)
+
+
+def draw(data: Speeds, caption: drawing.Caption) -> drawing.Figure:
+    """Draws both fronts; marks tell the deployments apart."""
+    where = f"; {data.caption}" if data.caption else ""
+    figure, (axes,) = caption.canvas(demand=data.demand, where=where)
+    deployments = sorted({(point.gpu, point.tp) for point in data})
+    for way, colour in (("with speculation", drawing.BLUE), ("without", drawing.VERMILION)):
+        points = [point for point in data if point.way == way]
+        users, gpus = ([getattr(p, name) for p in points] for name in _SPEEDS)
+        axes.plot(users, gpus, color=colour, linewidth=2, label=way)
+        for deployment, (mark, _) in zip(deployments, drawing.marks(), strict=False):
+            marked = [p for p in points if (p.gpu, p.tp) == deployment]
+            users, gpus = ([getattr(p, name) for p in marked] for name in _SPEEDS)
+            axes.plot(users, gpus, mark, color=colour, markersize=5)
+    for (gpu, tp), (mark, _) in zip(deployments, drawing.marks(), strict=False):
+        axes.plot([], [], mark, color=drawing.INK, markersize=5, label=f"{tp} × {gpu.upper()}")
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False, fontsize=drawing.TEXT_SIZE - 0.5, labelcolor=drawing.INK)
+    return figure

@@ -1,0 +1,53 @@
+"""`specplan size`: how many GPUs keep latency targets, and with which draft length."""
+
+from dataclasses import fields
+
+import click
+
+from specplan.api.size import size
+from specplan.options.command import Command, fill, takes
+from specplan.options.size_options import SizedAnswer, SizedLoad, SizedMachines, SizedModels
+from specplan.options.values import Written, answer
+
+
+@click.command("size", cls=Command)
+@takes(SizedLoad, heading="Requests")
+@takes(SizedModels, heading="Models")
+@takes(SizedMachines, heading="Machines")
+@takes(SizedAnswer, Written, heading="Answer")
+@click.pass_context
+def size_command(ctx: click.Context, /, **_: object) -> None:
+    """Find the fewest GPUs, or the least money, that keep latency targets for a load.
+
+    Searches GPU, GPUs of a replica, number format, draft, draft length (no draft included) and
+    batch limit. Replicas share the requests in turn. The best deployment is simulated with all
+    its replicas, and the GPUs that speculation saves have a probability.
+
+    \b
+    Examples:
+      specplan size --rate 40 --prompt-tokens 1000 --output-tokens 300 --slo ttft=500,tpot=30 \\
+        --target-config T/config.json --draft config=D/config.json,alpha=0.7 \\
+        --gpu h100,h200 --gpus-per-replica 1,2,4,8 --dtype fp8 --engine vllm
+      specplan size --rate 40 --prompt-tokens 1000 --output-tokens 300 --slo ttft=500,tpot=30 \\
+        --target-config T/config.json --draft config=D1/config.json,rates=0.8/0.6/0.45 \\
+        --draft config=D2/config.json,alpha=0.6 --gpu h100,h200 --price h100=2.5,h200=3.4
+    """
+    load, models, machines, form, written = fill(
+        ctx, [SizedLoad, SizedModels, SizedMachines, SizedAnswer, Written]
+    )
+    stated = {
+        each.name: getattr(record, each.name)
+        for record in (load, models, machines)
+        for each in fields(record)
+    }
+    target, drafts = stated.pop("target_config"), stated.pop("drafts")
+    sizing = size(target, drafts, **{name: v for name, v in stated.items() if v is not None})
+    if form.plot is not None:
+        from figures.ours.speeds import speeds
+        from figures.registry import FIGURES
+
+        FIGURES["speeds"].draw(speeds(*sizing.fronts)).savefig(form.plot)
+    if form.server is not None:
+        click.echo(sizing.flags(form.server))
+        return
+    answer(sizing.json, lambda: str(sizing), form=written)

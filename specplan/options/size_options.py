@@ -1,0 +1,161 @@
+"""The options of `size`: the load, its targets, the drafts and the machines to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from specplan.api.size import Draft
+from specplan.options.command import COUNT, option, rare
+from specplan.options.plan_options import latency_targets
+from specplan.options.values import EngineName, callback, integers, parse_numbers
+from specplan.reports.output import writable
+from specplan.reports.replica_flags import sized_for
+
+_DRAFT_KEYS = ("config", "alpha", "rates", "name")
+
+
+@callback
+def parse_drafts(values: tuple[str, ...]) -> tuple[Draft, ...]:
+    """Returns the drafts of --draft, each config=FILE,alpha=A or config=FILE,rates=R/R/...."""
+    return tuple(map(parse_draft, values))
+
+
+def parse_draft(text: str) -> Draft:
+    """Returns the draft that a text of the form "KEY=VALUE,..." states.
+
+    config: the draft's config.json; the target's for multi-token prediction.
+    alpha, or rates (R/R/..., shares of all drafts), or length=L at gamma: its acceptance.
+    name: its name in the answer.
+    """
+    from simulator.acceptance.acceptance import Iid
+    from simulator.acceptance.accepted import Accepted
+    from simulator.acceptance.from_counts import from_counts
+
+    stated: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or key not in _DRAFT_KEYS:
+            raise ValueError(
+                f"must be KEY=VALUE,... with keys {', '.join(_DRAFT_KEYS)}, got {part!r}"
+            )
+        if key in stated:
+            raise ValueError(f"{key} is given twice in {text!r}")
+        stated[key] = value
+    if "config" not in stated or ("alpha" in stated) == ("rates" in stated):
+        raise ValueError(f"must state config and one of alpha and rates, got {text!r}")
+    if "alpha" in stated:
+        (alpha,) = parse_numbers(stated["alpha"])
+        return Draft(Path(stated["config"]), Iid(alpha), stated.get("name"))
+    rates = [parse_numbers(rate)[0] for rate in stated["rates"].split("/")]
+    acceptance = from_counts([Accepted.of_rates(rates)])
+    return Draft(Path(stated["config"]), acceptance, stated.get("name"))
+
+
+@callback
+def parse_prices(text: str) -> Mapping[str, float]:
+    """Returns prices by GPU from h100=2.5,h200=3.4."""
+    prices: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, price = (piece.strip() for piece in part.partition("="))
+        if not equals or name in prices:
+            raise ValueError(f"must be GPU=PRICE,..., each GPU once, got {part!r}")
+        (prices[name],) = parse_numbers(price)
+        if not 0 < prices[name] < float("inf"):
+            raise ValueError(f"must be above 0, got {part!r}")
+    return prices
+
+
+@callback
+def names(text: str) -> tuple[str, ...]:
+    """Returns the names of a list with commas."""
+    return tuple(part.strip() for part in text.split(","))
+
+
+@dataclass(frozen=True)
+class SizedLoad:
+    """The load and its targets.
+
+    rate: Requests per second of all replicas.
+    prompt_tokens: Mean length of prompts, in tokens.
+    output_tokens: Mean length of outputs, in tokens.
+    length_spread: Standard deviation of both lengths over their means; 0: all are alike.
+    targets: Latency targets, e.g. ttft=500,tpot=30 (milliseconds).
+    share: Share of requests that must meet both targets.
+    """
+
+    rate: float = option(required=True, metavar="R")
+    prompt_tokens: float = option(required=True, metavar="N")
+    output_tokens: float = option(required=True, metavar="N")
+    length_spread: float = rare(type=click.FloatRange(min=0), default=0.0, metavar="S")
+    targets: Mapping[str, float] = option(
+        "--slo", required=True, callback=latency_targets, metavar="ttft=MS,tpot=MS"
+    )
+    share: float = option(
+        type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, metavar="S"
+    )
+
+
+@dataclass(frozen=True)
+class SizedModels:
+    """The target and its drafts.
+
+    target_config: The target's config.json.
+    drafts: A draft to consider, e.g. config=D/config.json,alpha=0.8 or
+      config=D/config.json,rates=0.8/0.6/0.45 (shares of all drafts, by position), with name=NAME
+      where it differs from the file's. Several may be given. For multi-token prediction, config is
+      the target's.
+    dtypes: Number format of both models' weights, or several: bfloat16,fp8.  [default: each
+      config's own]
+    activations: Format of activations.  [default: 16 bits, or the config's]
+    max_gamma: The largest gamma to consider.
+    """
+
+    target_config: Path = option(required=True)
+    drafts: tuple[Draft, ...] = option(
+        "--draft", required=True, multiple=True, callback=parse_drafts, metavar="config=FILE,..."
+    )
+    dtypes: tuple[str | None, ...] = option("--dtype", default=None, callback=names, metavar="NAME")
+    activations: str | None = rare(type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"]))
+    max_gamma: int = rare(type=COUNT, default=8, metavar="G")
+
+
+@dataclass(frozen=True)
+class SizedMachines:
+    """The machines to choose from, and how each replica serves.
+
+    gpus: h100, or several: h100,h200,b200.
+    gpus_per_replica: GPUs that share each layer of a replica, or several numbers.
+    prices: Price of a GPU and an hour, e.g. h100=2.5,h200=3.4. The least money is searched then.
+    max_gpus: Most GPUs of all replicas together.
+    engine: The server. Public measurements of it give its times outside the models, and its limit
+      of captured graphs.  [default: any, without a limit]
+    slots: Largest number of sequences decoded together; smaller ones are tried, too.
+    chunk_tokens: Prompt tokens read in one decoding step; 0: prompts are read in separate steps.
+    """
+
+    gpus: tuple[str, ...] = option("--gpu", required=True, callback=names, metavar="NAME")
+    gpus_per_replica: tuple[int, ...] = option(
+        callback=integers, metavar="N", help="GPUs that share each layer of a replica, or several "
+        "numbers.  [default: 1,2,4,8]",
+    )  # fmt: skip
+    prices: Mapping[str, float] | None = option("--price", callback=parse_prices, metavar="GPU=P")
+    max_gpus: int = option(type=COUNT, default=64, metavar="N")
+    engine: str | None = option(type=EngineName())
+    slots: int = rare(type=COUNT, default=256, metavar="N")
+    chunk_tokens: int = rare(type=click.IntRange(min=0), default=2048, metavar="N")
+
+
+@dataclass(frozen=True)
+class SizedAnswer:
+    """Further forms of the answer.
+
+    server: Print only the flags of each replica.
+    plot: Draw tokens/s of a GPU against tokens/s of a user into this PNG, SVG or PDF file.
+    """
+
+    server: str | None = option("--export", type=click.Choice(sized_for()))
+    plot: Path | None = option(callback=writable)

@@ -1,0 +1,137 @@
+"""`specplan size`: the answer, its JSON, flags, picture, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+from plan_inputs import run, run_json
+
+import specplan as sp
+from simulator.acceptance.acceptance import Iid
+from specplan.reports.table import WIDTH
+
+LOAD = "--rate 40 --prompt-tokens 1000 --output-tokens 300 --slo ttft=500,tpot=8"
+
+
+CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
+TARGET, DRAFT = CONFIGS / "llama-3.1-8b.json", CONFIGS / "llama-3.1-8b-eagle3.json"
+MODELS = f"--target-config {TARGET} --draft config={DRAFT},alpha=0.8,name=small --engine vllm"
+
+
+def test_speculation_saves_gpus_and_the_answer_says_how_many() -> None:
+    sizing = run_json(f"{LOAD} {MODELS} --gpu h100 --gpus-per-replica 1,2", "size")
+    best, without = sizing["best"], sizing["best_without"]
+    assert best["gamma"] > 0
+    assert without["gamma"] == 0
+    assert sizing["saved_gpus"]["value"] == without["gpus"] - best["gpus"] > 0
+    assert 0.5 < sizing["saved_gpus"]["probability"] <= 1
+    assert best["gpus"] == best["replicas"] * best["tp"] <= sizing["gpus_90"]
+    assert sizing["candidates"][0] == best
+    assert sizing["next_replica_rate"] == best["most_requests_per_second"] >= 40
+    assert sizing["simulated"]["share_within"] >= 0.95
+    assert sizing["simulated"]["tpot_ms_p50"] < sizing["simulated"]["tpot_ms_p95"] < 8.5
+    users = [row["tokens_per_second_per_user"] for row in sizing["pareto"] if row["speculation"]]
+    assert users == sorted(users, reverse=True)
+
+
+def test_the_text_opens_with_the_answer() -> None:
+    shown = run(f"{LOAD} {MODELS} --gpu h100,h200 --gpus-per-replica 1", "size")
+    assert shown.exit_code == 0, shown.output
+    first = " ".join(shown.output.split("\n\n")[0].split())
+    assert "carry 40 requests/s with small and K = " in first
+    assert "; without speculation " in first
+    assert "tokens/s a user" in shown.output
+    assert max(map(len, shown.output.splitlines())) <= WIDTH + 20
+
+
+def test_a_price_changes_what_is_searched() -> None:
+    machines = "--gpu h100,h200 --gpus-per-replica 1"
+    dear = run_json(f"{LOAD} {MODELS} {machines} --price h100=1,h200=9", "size")
+    cheap = run_json(f"{LOAD} {MODELS} {machines} --price h100=9,h200=1", "size")
+    assert dear["best"]["gpu"].startswith("h100")
+    assert cheap["best"]["gpu"].startswith("h200")
+    assert cheap["best"]["price"] == cheap["best"]["gpus"]
+
+
+def test_the_better_of_several_drafts_is_chosen() -> None:
+    other = f"--draft config={DRAFT},rates=0.95/0.9/0.85,name=better"
+    sizing = run_json(f"{LOAD} {MODELS} {other} --gpu h100 --gpus-per-replica 1", "size")
+    assert sizing["best"]["draft"] == "better"
+
+
+@pytest.mark.parametrize(
+    ("server", "flag"), [("vllm", "--max-num-seqs"), ("sglang", "--max-running-requests")]
+)
+def test_flags_of_a_replica_are_printed(server: str, flag: str) -> None:
+    shown = run(f"{LOAD} {MODELS} --gpu h100 --gpus-per-replica 1 --export {server}", "size")
+    assert shown.exit_code == 0, shown.output
+    assert flag in shown.output
+    assert "small" in shown.output
+
+
+def test_the_picture_is_drawn(tmp_path: Path) -> None:
+    plot = tmp_path / "speeds.png"
+    shown = run(f"{LOAD} {MODELS} --gpu h100 --gpus-per-replica 1 --plot {plot}", "size")
+    assert shown.exit_code == 0, shown.output
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_targets_that_no_gpu_keeps_are_an_answer() -> None:
+    load = LOAD.replace("tpot=8", "tpot=0.1")
+    shown = run(f"{load} {MODELS} --gpu h100", "size")
+    assert shown.exit_code == 0
+    assert "No deployment keeps TTFT 500 ms and TPOT 0.1 ms for 95" in shown.output
+    assert run_json(f"{load} {MODELS} --gpu h100", "size")["best"] is None
+    refused = run(f"{load} {MODELS} --gpu h100 --export vllm", "size")
+    assert refused.exit_code == 2
+    assert "flags need a deployment that keeps the targets, got none" in refused.output
+
+
+def test_python_gives_the_same_numbers() -> None:
+    printed = run_json(f"{LOAD} {MODELS} --gpu h100 --gpus-per-replica 1", "size")
+    sizing = sp.size(
+        TARGET,
+        sp.Draft(DRAFT, Iid(0.8), "small"),
+        rate=40,
+        prompt_tokens=1000,
+        output_tokens=300,
+        targets={"ttft": 500, "tpot": 8},
+        gpus=["h100"],
+        gpus_per_replica=[1],
+        engine="vllm",
+    )
+    assert sizing.json() == printed
+    assert "requests/s with small" in str(sizing).replace("\n  ", " ")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ("--share 1", "Invalid value for '--share'"),
+        ("--gpu h1000", "h1000"),
+        ("--price h200=1", "prices must have one for h100-sxm, got h200"),
+        ("--price h100=0", "must be above 0, got 'h100=0'"),
+        ("--price h100", "must be GPU=PRICE,..., each GPU once, got 'h100'"),
+        ("--gpus-per-replica 3", "left out"),
+    ],
+)
+def test_bad_options_are_refused_in_one_line(changed: str, message: str) -> None:
+    gpu = "" if changed.startswith("--gpu ") else "--gpu h100"
+    shown = run(f"{LOAD} {MODELS} {gpu} {changed}", "size")
+    assert shown.exit_code == 2, shown.output
+    assert message in " ".join(shown.output.split())
+
+
+@pytest.mark.parametrize(
+    ("draft", "message"),
+    [
+        ("alpha=0.7", "must state config and one of alpha and rates, got 'alpha=0.7'"),
+        ("config=D,alpha=0.7,rates=0.5", "must state config and one of alpha and rates"),
+        ("config=D,beta=0.7", "keys config, alpha, rates, name, got 'beta=0.7'"),
+        ("config=D,config=E", "config is given twice in 'config=D,config=E'"),
+    ],
+)
+def test_a_draft_is_refused(draft: str, message: str) -> None:
+    stated = MODELS.partition("--draft")[0]
+    shown = run(f"{LOAD} {stated} --draft {draft} --gpu h100", "size")
+    assert shown.exit_code == 2
+    assert message in " ".join(shown.output.split())
