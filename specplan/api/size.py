@@ -153,6 +153,12 @@ def size(
     return SizeResult(**values, fronts=(with_drafts, without), drafted=drafted, notes=tuple(notes))
 
 
+def _acceptance(draft: Draft) -> Acceptance:
+    """Returns a draft's acceptance, made from what was stated where it is a way to state one."""
+    stated: Any = draft.acceptance
+    return stated.make(None, None)[0][0] if hasattr(stated, "make") else stated  # type: ignore[no-any-return]
+
+
 def _settings(options: SizeOptions) -> dict[str, Any]:
     unknown = [name for name in options if name not in DEFAULTS]
     if unknown:
@@ -210,7 +216,7 @@ def _replicas(
                         deployment = Deployment(target, shape, gpu, Conditions(tp=tp))
                         replica = deployed_replica(
                             deployment,
-                            draft.acceptance.at_context(round(demand.context)),
+                            _acceptance(draft).at_context(round(demand.context)),
                             demand,
                             serving,
                             dtype=dtype,
