@@ -3,8 +3,8 @@
     python benchmarks/sizing_grid.py -o grid.json [--cases 100]
 
 Each case draws a deployment, prompts, outputs, chunks, a batch limit, a γ, targets, and a rate. The
-true limit is the mean of the limits of four simulations of 25,000 requests, whose seeds differ from
-those of `specplan size`, for the number of replicas that it finds; their standard error is printed.
+true limit is the mean of the limits of four simulations of 25,000 requests, with other seeds than
+`specplan size` has, for the number of replicas that it finds; their standard error is printed.
 The true number of replicas is the least with which simulations of all replicas keep the share.
 Cases that the file already has are skipped.
 """

@@ -56,7 +56,7 @@ def speeds(
 
 
 def draw(data: Speeds, caption: drawing.Caption) -> drawing.Figure:
-    """Draws both fronts; marks tell the deployments apart."""
+    """Draws both fronts; each deployment has its own mark."""
     where = f"; {data.caption}" if data.caption else ""
     figure, (axes,) = caption.canvas(demand=data.demand, where=where)
     deployments = sorted({(point.gpu, point.tp) for point in data})

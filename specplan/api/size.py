@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from engines.kind import Drafted
     from simulator.acceptance.acceptance import Acceptance
 
-__all__ = ["Draft", "SizeResult", "size"]
+__all__ = ["SizeResult", "SizedDraft", "size"]
 
 
 @dataclass(frozen=True)
-class Draft:
+class SizedDraft:
     """A draft to consider.
 
     config: the config.json of a model or a head; for multi-token prediction, the target's.
@@ -84,6 +84,7 @@ DEFAULTS: Mapping[str, Any] = {
     "dtypes": (None,), "activations": None, "prices": {}, "max_gpus": 64, "engine": None,
     "slots": 256, "chunk_tokens": 2048, "max_gamma": 8, "check": True,
 }  # fmt: skip
+_TARGETS = frozenset({"ttft", "tpot"})
 _OPTIONAL = ("activations", "engine")
 
 
@@ -102,7 +103,7 @@ class SizeResult(Sizing):
 
     def json(self) -> dict[str, Any]:
         """Returns the JSON object of `specplan size`."""
-        from specplan.reports.sizing import sizing_json
+        from specplan.reports.sizing_json import sizing_json
 
         return sizing_json(self, self.fronts)
 
@@ -128,7 +129,9 @@ class SizeResult(Sizing):
 
 
 def size(
-    target_config: Path | str, drafts: Draft | Sequence[Draft], **options: Unpack[SizeOptions]
+    target_config: Path | str,
+    drafts: SizedDraft | Sequence[SizedDraft],
+    **options: Unpack[SizeOptions],
 ) -> SizeResult:
     """Returns the cheapest deployment that keeps latency targets: what `specplan size` computes.
 
@@ -141,7 +144,7 @@ def size(
     spread = given["length_spread"]
     demand = Demand(given["prompt_tokens"], given["output_tokens"], spread, spread)
     goal = Goal(given["rate"], _targets(given["targets"]), given["share"], given["max_gpus"])
-    every = (drafts,) if isinstance(drafts, Draft) else tuple(drafts)
+    every = (drafts,) if isinstance(drafts, SizedDraft) else tuple(drafts)
     if not every:
         raise ValueError("drafts must have at least one draft, got none")
     replicas, drafted, notes = _replicas(Path(target_config), every, demand, given)
@@ -151,12 +154,6 @@ def size(
     values = {each.name: getattr(found, each.name) for each in fields(found)}
     with_drafts, without = (pareto_front(replicas, speculating=way) for way in (True, False))
     return SizeResult(**values, fronts=(with_drafts, without), drafted=drafted, notes=tuple(notes))
-
-
-def _acceptance(draft: Draft) -> Acceptance:
-    """Returns a draft's acceptance, made from what was stated where it is a way to state one."""
-    stated: Any = draft.acceptance
-    return stated.make(None, None)[0][0] if hasattr(stated, "make") else stated  # type: ignore[no-any-return]
 
 
 def _settings(options: SizeOptions) -> dict[str, Any]:
@@ -175,7 +172,7 @@ def _settings(options: SizeOptions) -> dict[str, Any]:
 
 def _targets(milliseconds: Mapping[str, float]) -> LatencyTargets:
     for name, limit in milliseconds.items():
-        if name not in ("ttft", "tpot") or not 0 < limit < float("inf"):
+        if name not in _TARGETS or not 0 < limit < float("inf"):
             raise ValueError(
                 f"targets must be ttft=MS, tpot=MS or both, above 0, got {name}={limit}"
             )
@@ -184,15 +181,15 @@ def _targets(milliseconds: Mapping[str, float]) -> LatencyTargets:
 
 
 def _replicas(
-    target_config: Path, drafts: Sequence[Draft], demand: Demand, given: Mapping[str, Any]
+    target_config: Path, drafts: Sequence[SizedDraft], demand: Demand, given: Mapping[str, Any]
 ) -> tuple[list[Replica], dict[str, Drafted], list[str]]:
     """Returns every replica that fits, the drafts by name, and why others are left out."""
     from engines.kind import Drafted, engine_kinds
     from estimator.costs.replicas import Serving, deployed_replica
     from estimator.model_shapes.drafts import read_pair
     from simulator.cost.roofline.deployment import Deployment
-    from simulator.cost.roofline.forward import Conditions
     from simulator.cost.roofline.hardware import find_hardware
+    from simulator.cost.roofline.sharing import Conditions
 
     engine = given["engine"]
     wall = None if engine is None else engine_kinds()[engine].wall
@@ -216,7 +213,7 @@ def _replicas(
                         deployment = Deployment(target, shape, gpu, Conditions(tp=tp))
                         replica = deployed_replica(
                             deployment,
-                            _acceptance(draft).at_context(round(demand.context)),
+                            draft.acceptance.at_context(round(demand.context)),
                             demand,
                             serving,
                             dtype=dtype,

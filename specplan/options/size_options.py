@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from specplan.api.size import Draft
-from specplan.options.command import COUNT, option, rare
+from specplan.api.size import SizedDraft
+from specplan.options.declared import COUNT, option, rare
 from specplan.options.plan_options import latency_targets
 from specplan.options.values import EngineName, callback, integers, parse_numbers
 from specplan.reports.output import writable
@@ -19,12 +19,12 @@ _DRAFT_KEYS = ("config", "alpha", "rates", "name")
 
 
 @callback
-def parse_drafts(values: tuple[str, ...]) -> tuple[Draft, ...]:
+def parse_drafts(values: tuple[str, ...]) -> tuple[SizedDraft, ...]:
     """Returns the drafts of --draft, each config=FILE,alpha=A or config=FILE,rates=R/R/...."""
     return tuple(map(parse_draft, values))
 
 
-def parse_draft(text: str) -> Draft:
+def parse_draft(text: str) -> SizedDraft:
     """Returns the draft that a text of the form "KEY=VALUE,..." states.
 
     config: the draft's config.json; the target's for multi-token prediction.
@@ -49,10 +49,10 @@ def parse_draft(text: str) -> Draft:
         raise ValueError(f"must state config and one of alpha and rates, got {text!r}")
     if "alpha" in stated:
         (alpha,) = parse_numbers(stated["alpha"])
-        return Draft(Path(stated["config"]), Iid(alpha), stated.get("name"))
+        return SizedDraft(Path(stated["config"]), Iid(alpha), stated.get("name"))
     rates = [parse_numbers(rate)[0] for rate in stated["rates"].split("/")]
     acceptance = from_counts([Accepted.of_rates(rates)])
-    return Draft(Path(stated["config"]), acceptance, stated.get("name"))
+    return SizedDraft(Path(stated["config"]), acceptance, stated.get("name"))
 
 
 @callback
@@ -115,7 +115,7 @@ class SizedModels:
     """
 
     target_config: Path = option(required=True)
-    drafts: tuple[Draft, ...] = option(
+    drafts: tuple[SizedDraft, ...] = option(
         "--draft", required=True, multiple=True, callback=parse_drafts, metavar="config=FILE,..."
     )
     dtypes: tuple[str | None, ...] = option("--dtype", default=None, callback=names, metavar="NAME")

@@ -90,7 +90,7 @@ def test_python_gives_the_same_numbers() -> None:
     printed = run_json(f"{LOAD} {MODELS} --gpu h100 --gpus-per-replica 1", "size")
     sizing = sp.size(
         TARGET,
-        sp.Draft(DRAFT, Iid(0.8), "small"),
+        sp.SizedDraft(DRAFT, Iid(0.8), "small"),
         rate=40,
         prompt_tokens=1000,
         output_tokens=300,

@@ -1,0 +1,104 @@
+"""JSON of `specplan size`: deployments, what the best one promises, and other speeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from simulator.traffic.fleet import Fleet
+from simulator.traffic.pareto import Point
+from simulator.traffic.promise import PERCENTILES, Promise, binding
+from simulator.traffic.sizing import Sizing
+from specplan.reports.table import possible
+
+
+def sizing_json(sizing: Sizing, fronts: tuple[Sequence[Point], Sequence[Point]]) -> dict[str, Any]:
+    """Returns the answer as a JSON object; fronts: with and without speculation."""
+    goal, targets, saved = sizing.goal, sizing.goal.targets, sizing.saved
+    half, most = sizing.gpus_at or (None, None)
+    return possible(
+        {
+            "rate": goal.rate,
+            "share": goal.share,
+            "ttft_target_ms": _ms(targets.first_seconds),
+            "tpot_target_ms": _ms(targets.token_seconds),
+            "best": _fleet_json(sizing.best),
+            "best_without": _fleet_json(sizing.best_without),
+            "candidates": [_fleet_json(fleet) for fleet in sizing.candidates],
+            "saved_gpus": None if saved is None else {
+                "value": saved.gpus, "low": _finite(saved.low), "high": _finite(saved.high),
+                "probability": saved.probability,
+            },
+            "gpus_50": _finite(half),
+            "gpus_90": _finite(most),
+            "next_replica_rate": sizing.next_rate,
+            "simulated": None if sizing.promise is None else _promise_json(sizing.promise),
+            "pareto": [
+                {**_point_json(point), "speculation": speculation}
+                for front, speculation in zip(fronts, (True, False), strict=True)
+                for point in front
+            ],
+            "searched": sizing.searched,
+        }
+    )  # fmt: skip
+
+
+def _fleet_json(fleet: Fleet | None) -> dict[str, Any] | None:
+    if fleet is None:
+        return None
+    replica = fleet.replica
+    return {
+        "gpu": replica.gpu,
+        "gpus": fleet.gpus,
+        "replicas": fleet.replicas,
+        "tp": replica.tp,
+        "ep": replica.ep,
+        "dp": replica.dp,
+        "dtype": replica.dtype,
+        "draft": replica.draft if fleet.gamma else None,
+        "gamma": fleet.gamma,
+        "batch_limit": replica.pair.server(fleet.gamma).slots,
+        "binds": binding(fleet),
+        "share_within": fleet.simulated_share(),
+        "most_requests_per_second": fleet.limit,
+        "price": fleet.price,
+    }
+
+
+def _point_json(point: Point) -> dict[str, Any]:
+    replica = point.replica
+    return {
+        "gpu": replica.gpu,
+        "tp": replica.tp,
+        "ep": replica.ep,
+        "dp": replica.dp,
+        "dtype": replica.dtype,
+        "draft": replica.draft if point.gamma else None,
+        "gamma": point.gamma,
+        "rate": point.rate,
+        "tokens_per_second_per_gpu": point.tokens_per_gpu,
+        "tokens_per_second_per_user": point.tokens_per_user,
+    }
+
+
+def _promise_json(promise: Promise) -> dict[str, Any]:
+    shares = {"share_within": promise.share, "ttft_share_within": promise.first_share}
+    times = {
+        f"{name}_ms_p{percentile}": 1e3 * seconds
+        for name, every in (("ttft", promise.first_seconds), ("tpot", promise.token_seconds))
+        for percentile, seconds in zip(PERCENTILES, every, strict=False)
+    }
+    return {
+        **shares,
+        "tpot_share_within": promise.token_share,
+        **times,
+        "requests": promise.requests,
+    }
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else 1e3 * seconds
+
+
+def _finite(gpus: float | None) -> float | None:
+    return None if gpus is None or abs(gpus) == float("inf") else gpus
