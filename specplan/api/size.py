@@ -38,7 +38,7 @@ class SizedDraft:
     @property
     def title(self) -> str:
         path = Path(self.config)
-        return self.name or (path.parent.name if path.name == "config.json" else path.stem)
+        return self.name or (path.parent.name if path.stem == "config" else path.stem)
 
 
 class SizeOptions(TypedDict, total=False):
@@ -164,8 +164,8 @@ def _settings(options: SizeOptions) -> dict[str, Any]:
     for name, value in given.items():
         if value is None and name not in _OPTIONAL:
             raise ValueError(f"{name} must be given")
-    for name in ("slots", "max_gamma"):
-        integer(name, given[name], at_least=1)
+    for setting in ("slots", "max_gamma"):
+        integer(setting, given[setting], at_least=1)
     integer("chunk_tokens", given["chunk_tokens"], at_least=0)
     return given
 
@@ -176,7 +176,7 @@ def _targets(milliseconds: Mapping[str, float]) -> LatencyTargets:
             raise ValueError(
                 f"targets must be ttft=MS, tpot=MS or both, above 0, got {name}={limit}"
             )
-    first, token = (milliseconds.get(name) for name in ("ttft", "tpot"))
+    first, token = (milliseconds.get(target) for target in ("ttft", "tpot"))
     return LatencyTargets(first and first / 1e3, token and token / 1e3)
 
 

@@ -5,7 +5,8 @@ from dataclasses import fields
 import click
 
 from specplan.api.size import size
-from specplan.options.command import Command, fill, takes
+from specplan.options.command import Command, fill
+from specplan.options.declared import takes
 from specplan.options.size_options import SizedAnswer, SizedLoad, SizedMachines, SizedModels
 from specplan.options.values import Written, answer
 
