@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,9 +80,13 @@ def deployed_replica(
         )
         for point in points
     ]
-    gammas = np.arange(1, costs[0].setting.up_to(serving.max_gamma) + 1)
+    longest = serving.max_gamma
+    if acceptance.most_gamma is not None:
+        longest = min(longest, acceptance.most_gamma)
+    gammas = np.arange(1, costs[0].setting.up_to(longest) + 1)
     times = [[cost.baseline_seconds, *cost.block_seconds(gammas)] for cost in costs]
-    alone, both = _prompts(costs[0], demand, serving.chunk)
+    dp = deployment.conditions.dp
+    alone, both = _prompts(costs[0], demand, serving.chunk, dp)
     blocks = Blocks.of(acceptance, len(gammas))
     cache = _cache_tokens(deployment, context)
     server = Server(by_batch(batches, times, serving.slots), blocks, both, cache)
@@ -96,9 +100,11 @@ def deployed_replica(
     pair = Pair(server, server.without(alone), demand, tuple(captured), wall=serving.wall)
     return Replica(
         deployment.hardware.name,
-        conditions.tp,
+        conditions.gpus,
         pair,
         tp=conditions.tp,
+        ep=conditions.ep,
+        dp=conditions.dp,
         dtype=dtype,
         draft=draft,
         price=price,
@@ -108,22 +114,32 @@ def deployed_replica(
 
 def _cache_tokens(deployment: Deployment, context: int) -> float:
     """Returns how many tokens fit into the memory of each GPU next to the weights."""
-    one, two = (needed_bytes(deployment, context=context, batch=batch) for batch in (1, 2))
+    dp = deployment.conditions.dp
+    one, two = (needed_bytes(deployment, context=context, batch=n * dp) for n in (1, 2))
     free = deployment.hardware.memory_bytes - (2 * one - two)
     if free < two - one:
-        gpu, tp = deployment.hardware.name, deployment.conditions.tp
+        gpu, gpus = deployment.hardware.name, deployment.conditions.gpus
         raise ValueError(
-            f"both models and a request need {one / 1e9:.0f} GB on each of {tp} {gpu}, which have "
-            f"{deployment.hardware.memory_bytes / 1e9:.0f} GB"
+            f"both models and a request need {one / 1e9:.0f} GB on each of {gpus} {gpu}, which "
+            f"have {deployment.hardware.memory_bytes / 1e9:.0f} GB"
         )
-    return free / (two - one) * context
+    return dp * free / (two - one) * context
 
 
-def _prompts(cost: RooflineCost, demand: Demand, chunk: int | None) -> tuple[Prompts, Prompts]:
-    """Returns the times of reading prompts without a draft and with it."""
+def _prompts(
+    cost: RooflineCost, demand: Demand, chunk: int | None, dp: int
+) -> tuple[Prompts, Prompts]:
+    """Returns the times of reading prompts without a draft and with it.
+
+    `dp` groups of GPUs read as many prompts at once, each with its own chunk. The times are of
+    prompts that are divided among them; `delay` makes up for the whole prompt in one group.
+    """
     tokens = max(round(demand.prompt_tokens), 1)
     places = sorted({1, *(max(1, tokens * part // 4) for part in (1, 2, 4, 8, 16))})
-    alone, both = zip(*(cost.prompt_seconds(n) for n in places), strict=True)
-    return Prompts(dict(zip(places, alone, strict=True)), chunk), Prompts(
-        dict(zip(places, both, strict=True)), chunk
-    )
+    read = []
+    for seconds in zip(*(cost.prompt_seconds(n) for n in places), strict=True):
+        times = {n if n == 1 else n * dp: t for n, t in zip(places, seconds, strict=True)}
+        divided = Prompts(times, None if chunk is None else chunk * dp)
+        late = seconds[places.index(tokens)] - float(divided.apart(tokens))
+        read.append(replace(divided, delay=max(late, 0.0)))
+    return read[0], read[1]

@@ -45,7 +45,8 @@ def serve(server: Server, requests: Requests, gamma: ArrayLike, *, seed: int) ->
             run.read_chunk()
         elif run.ends:
             run.decode()
-    return SimulationResult(requests, np.array(run.first), np.array(run.last), run.preemptions)
+    first, last = (np.array(times) + server.prompts.delay for times in (run.first, run.last))
+    return SimulationResult(requests, first, last, run.preemptions)
 
 
 class _Run:

@@ -27,11 +27,14 @@ class Prompts:
     chunk: most prompt tokens that one decoding step also reads; None: decoding stops while a prompt
       is read.
     pace: factor that multiplies all times; shape (draws, 1) if the server has random draws.
+    delay: seconds by which each request is later than these times say, because one of several
+      groups of GPUs reads its whole prompt.
     """
 
     seconds: Mapping[int, float]
     chunk: int | None = None
     pace: ArrayLike = 1.0
+    delay: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seconds", pass_points("prompt_seconds", self.seconds))

@@ -97,7 +97,7 @@ def steady(server: Server, demand: Demand, gamma: int, rate: ArrayLike) -> Stead
     decoding = decode(server, demand, found, law, sustained)
     variation = _variation(server, demand, gamma, found)[..., None]
     line = (1 + variation) / 2 * law.tail / (1 - law.tail) / sustained
-    reading = reading_seconds(server, demand, law, sustained)
+    reading = reading_seconds(server, demand, law, sustained) + server.prompts.delay
     values = (
         decoding * sustained,
         decoding / max(demand.output_tokens - 1, 1.0),
@@ -107,7 +107,8 @@ def steady(server: Server, demand: Demand, gamma: int, rate: ArrayLike) -> Stead
     if demand.output_tokens == 1:
         batch, token = 0 * sustained, np.full_like(token, np.nan)
     blocks = server.blocks.variation(demand.output_tokens - 1, 0.0)[..., gamma, None]
-    least = np.minimum(least_seconds(server, demand, law), reading)
+    alone = least_seconds(server, demand, law) + server.prompts.delay
+    least = np.minimum(alone, reading)
     spread = Spread(
         token_seconds=token,
         token_variance=np.log1p(_between_requests(demand, law, sustained, decoding) + blocks),

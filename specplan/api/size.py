@@ -10,35 +10,16 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from simulator.numerics.arguments import integer
 from simulator.traffic.demand import Demand, LatencyTargets
-from simulator.traffic.fleet import Goal, Replica
+from simulator.traffic.fleet import Goal
 from simulator.traffic.pareto import Point, pareto_front
 from simulator.traffic.sizing import Sizing
 from simulator.traffic.sizing import size as sized
+from specplan.api.sized_replicas import SizedDraft, replicas_of
 
 if TYPE_CHECKING:
     from engines.kind import Drafted
-    from simulator.acceptance.acceptance import Acceptance
 
 __all__ = ["SizeResult", "SizedDraft", "size"]
-
-
-@dataclass(frozen=True)
-class SizedDraft:
-    """A draft to consider.
-
-    config: the config.json of a model or a head; for multi-token prediction, the target's.
-    acceptance: how often its tokens are accepted: Iid, ByPosition, ...
-    name: its name in the answer and in flags; None: the name of the file or folder.
-    """
-
-    config: Path | str
-    acceptance: Acceptance
-    name: str | None = None
-
-    @property
-    def title(self) -> str:
-        path = Path(self.config)
-        return self.name or (path.parent.name if path.stem == "config" else path.stem)
 
 
 class SizeOptions(TypedDict, total=False):
@@ -48,9 +29,12 @@ class SizeOptions(TypedDict, total=False):
     prompt_tokens, output_tokens: mean lengths; length_spread: their standard deviation / mean.
     targets: latency targets in milliseconds, by name: ttft, tpot.
     share: share of requests that must meet the targets.
-    gpus: names of GPUs. gpus_per_replica: numbers of GPUs that share each layer.
+    gpus: names of GPUs. gpus_per_replica: numbers of GPUs of a replica.
+    dp, ep: groups of a replica's GPUs that hold all layers but experts (each group shares them by
+      tensor parallelism), and parts into which experts are divided, as in `specplan plan`. None: 1,
+      and for mixtures of experts also one of each for every GPU.
     dtypes: number formats of the weights; None: each configuration's own.
-    activations: format of activations; None: 16 bits, or the configuration's.
+    activations: format of activations; None: as in `specplan plan`.
     prices: money for a GPU and an hour, by name of the GPU; then the least money is searched.
     max_gpus: most GPUs of all replicas.
     engine: name of the server.
@@ -66,6 +50,8 @@ class SizeOptions(TypedDict, total=False):
     share: float
     gpus: Sequence[str]
     gpus_per_replica: Sequence[int]
+    dp: Sequence[int] | None
+    ep: Sequence[int] | None
     dtypes: Sequence[str | None]
     activations: str | None
     prices: Mapping[str, float]
@@ -81,11 +67,12 @@ class SizeOptions(TypedDict, total=False):
 DEFAULTS: Mapping[str, Any] = {
     "rate": None, "prompt_tokens": None, "output_tokens": None, "length_spread": 0.0,
     "targets": None, "share": 0.95, "gpus": None, "gpus_per_replica": (1, 2, 4, 8),
+    "dp": None, "ep": None,
     "dtypes": (None,), "activations": None, "prices": {}, "max_gpus": 64, "engine": None,
     "slots": 256, "chunk_tokens": 2048, "max_gamma": 8, "check": True,
 }  # fmt: skip
 _TARGETS = frozenset({"ttft", "tpot"})
-_OPTIONAL = ("activations", "engine")
+_OPTIONAL = ("activations", "engine", "dp", "ep")
 
 
 @dataclass(frozen=True)
@@ -147,7 +134,7 @@ def size(
     every = (drafts,) if isinstance(drafts, SizedDraft) else tuple(drafts)
     if not every:
         raise ValueError("drafts must have at least one draft, got none")
-    replicas, drafted, notes = _replicas(Path(target_config), every, demand, given)
+    replicas, drafted, notes = replicas_of(Path(target_config), every, demand, given)
     if not replicas:
         raise ValueError(notes[0])
     found = sized(replicas, goal, check=given["check"])
@@ -167,6 +154,9 @@ def _settings(options: SizeOptions) -> dict[str, Any]:
     for setting in ("slots", "max_gamma"):
         integer(setting, given[setting], at_least=1)
     integer("chunk_tokens", given["chunk_tokens"], at_least=0)
+    for setting in ("gpus_per_replica", "dp", "ep"):
+        for number in given[setting] or ():
+            integer(setting, number, at_least=1)
     return given
 
 
@@ -178,50 +168,3 @@ def _targets(milliseconds: Mapping[str, float]) -> LatencyTargets:
             )
     first, token = (milliseconds.get(target) for target in ("ttft", "tpot"))
     return LatencyTargets(first and first / 1e3, token and token / 1e3)
-
-
-def _replicas(
-    target_config: Path, drafts: Sequence[SizedDraft], demand: Demand, given: Mapping[str, Any]
-) -> tuple[list[Replica], dict[str, Drafted], list[str]]:
-    """Returns every replica that fits, the drafts by name, and why others are left out."""
-    from engines.kind import Drafted, engine_kinds
-    from estimator.costs.replicas import Serving, deployed_replica
-    from estimator.model_shapes.drafts import read_pair
-    from simulator.cost.roofline.deployment import Deployment
-    from simulator.cost.roofline.hardware import find_hardware
-    from simulator.cost.roofline.sharing import Conditions
-
-    engine = given["engine"]
-    wall = None if engine is None else engine_kinds()[engine].wall
-    chunk = given["chunk_tokens"] or None
-    serving = Serving(engine, given["slots"], chunk, given["max_gamma"], wall)
-    prices = {find_hardware(name).name: price for name, price in given["prices"].items()}
-    replicas, drafted, notes = [], {}, []
-    machines = [find_hardware(name.strip()) for name in given["gpus"]]
-    for gpu in machines:
-        if prices and gpu.name not in prices:
-            raise ValueError(f"prices must have one for {gpu.name}, got {', '.join(prices)}")
-    for draft in drafts:
-        for dtype in given["dtypes"]:
-            target, shape = read_pair(
-                target_config, Path(draft.config), dtype=dtype, activations=given["activations"]
-            )
-            drafted[draft.title] = Drafted(draft.title, shape.kind)
-            for gpu in machines:
-                for tp in given["gpus_per_replica"]:
-                    try:
-                        deployment = Deployment(target, shape, gpu, Conditions(tp=tp))
-                        replica = deployed_replica(
-                            deployment,
-                            draft.acceptance.at_context(round(demand.context)),
-                            demand,
-                            serving,
-                            dtype=dtype,
-                            draft=draft.title,
-                            price=prices.get(gpu.name),
-                        )
-                    except ValueError as error:
-                        notes.append(f"{tp} × {gpu.name} is left out: {error}.")
-                    else:
-                        replicas.append(replica)
-    return replicas, drafted, notes

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from specplan.api.size import SizedDraft
+from specplan.api.sized_replicas import SizedDraft
 from specplan.options.declared import COUNT, option, rare
 from specplan.options.plan_options import latency_targets
 from specplan.options.values import EngineName, callback, integers, parse_numbers
@@ -128,7 +128,9 @@ class SizedMachines:
     """The machines to choose from, and how each replica serves.
 
     gpus: h100, or several: h100,h200,b200.
-    gpus_per_replica: GPUs that share each layer of a replica, or several numbers.
+    gpus_per_replica: GPUs of a replica, or several numbers.
+    dp: Groups of a replica's GPUs that hold all layers but experts, or several numbers.
+    ep: Parts into which a mixture's experts are divided, or several numbers.
     prices: Price of a GPU and an hour, e.g. h100=2.5,h200=3.4. The least money is searched then.
     max_gpus: Most GPUs of all replicas together.
     engine: The server. Public measurements of it give its times outside the models, and its limit
@@ -139,8 +141,16 @@ class SizedMachines:
 
     gpus: tuple[str, ...] = option("--gpu", required=True, callback=names, metavar="NAME")
     gpus_per_replica: tuple[int, ...] = option(
-        callback=integers, metavar="N", help="GPUs that share each layer of a replica, or several "
-        "numbers.  [default: 1,2,4,8]",
+        callback=integers, metavar="N", help="GPUs of a replica, or several numbers.  [default: "
+        "1,2,4,8]",
+    )  # fmt: skip
+    dp: tuple[int, ...] | None = option(
+        callback=integers, metavar="N", help="Groups of a replica's GPUs that hold all layers but "
+        "experts, or several numbers.  [default: 1; for mixtures also one for each GPU]",
+    )  # fmt: skip
+    ep: tuple[int, ...] | None = option(
+        callback=integers, metavar="N", help="Parts into which a mixture's experts are divided, or "
+        "several numbers.  [default: 1; with several groups one for each GPU]",
     )  # fmt: skip
     prices: Mapping[str, float] | None = option("--price", callback=parse_prices, metavar="GPU=P")
     max_gpus: int = option(type=COUNT, default=64, metavar="N")

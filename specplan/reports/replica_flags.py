@@ -39,9 +39,10 @@ def replica_flags(server: str, fleet: Fleet, draft: Drafted) -> str:
     if replica.ep > 1:
         ep = flags.get("ep")
         parts.append("--enable-expert-parallel" if ep is None else f"{ep} {replica.ep}")
-    parts.append(f"{flags['slots']} {served.slots}")
+    # Servers limit each group of GPUs.
+    parts.append(f"{flags['slots']} {-(-served.slots // replica.dp)}")
     if served.prompts.chunk is not None:
-        parts.append(f"{flags['chunk']} {served.prompts.chunk}")
+        parts.append(f"{flags['chunk']} {served.prompts.chunk // replica.dp}")
     if replica.dtype == "fp8":
         parts.append(f"{flags['dtype']} fp8")
     lines = [" ".join(parts)]

@@ -249,3 +249,15 @@ def test_a_single_output_token_has_no_time_between_tokens() -> None:
         assert np.isnan(found.token_seconds).all()
         assert found.batch.tolist() == [0, 0]
         assert found.request_seconds(Demand(100, 1)) == pytest.approx(found.first_seconds)
+
+
+def test_a_delay_of_prompts_comes_before_each_first_token() -> None:
+    plain, demand = server(slots=8, growing=0.0, prompt=0.02), Demand(200, 50)
+    late = replace(plain, prompts=replace(plain.prompts, delay=0.25))
+    rate = 0.3 * float(max_rate(plain, demand, 0))
+    firsts = [steady(each, demand, 0, rate).first_seconds.item() for each in (plain, late)]
+    assert firsts[1] - firsts[0] == pytest.approx(0.25)
+    arrived = demand.arrivals(rate, 500, seed=1)
+    soon, later = (serve(each, arrived, 0, seed=1) for each in (plain, late))
+    np.testing.assert_allclose(later.first_seconds - soon.first_seconds, 0.25)
+    np.testing.assert_allclose(later.token_seconds, soon.token_seconds)
