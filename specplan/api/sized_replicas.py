@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simulator.traffic.demand import Demand
 from simulator.traffic.fleet import Replica
+from simulator.traffic.server import doubt_of
+from specplan.api.completed_costs import law_of, walled
+from specplan.api.request import NO_LIMITS
+from specplan.api.roofline import Roofline
+from specplan.api.settings import Batching
+from specplan.api.traffic_pair import costs_under_load, pair_of
 
 if TYPE_CHECKING:
     from engines.kind import Drafted
     from simulator.acceptance.acceptance import Acceptance
-    from simulator.cost.roofline.shapes import ModelShape
-    from simulator.cost.roofline.sharing import Conditions
+    from simulator.traffic.pair import Pair
+    from simulator.traffic.server import Doubt
 
 
 @dataclass(frozen=True)
@@ -43,66 +51,67 @@ def replicas_of(
 
     given: the options of `specplan.size`, by name.
     """
-    from engines.kind import Drafted, engine_kinds
-    from estimator.costs.replicas import Serving, deployed_replica
+    from engines.kind import Drafted
     from estimator.model_shapes.drafts import read_pair
-    from estimator.model_shapes.head_kind import prior_of
-    from simulator.cost.roofline.deployment import Deployment
     from simulator.cost.roofline.hardware import find_hardware
-    from specplan.api.deployed import Deployed
-    from specplan.api.deployment import with_weights
 
-    engine = given["engine"]
-    wall = None if engine is None else engine_kinds()[engine].wall
-    serving = Serving(
-        engine, given["slots"], given["chunk_tokens"] or None, given["max_gamma"], wall
-    )
     prices = {find_hardware(name).name: price for name, price in given["prices"].items()}
     replicas, drafted, notes = [], {}, []
-    machines = [find_hardware(name.strip()) for name in given["gpus"]]
+    machines = [find_hardware(name.strip()).name for name in given["gpus"]]
     for gpu in machines:
-        if prices and gpu.name not in prices:
-            raise ValueError(f"prices must have one for {gpu.name}, got {', '.join(prices)}")
-    ways = [
-        (draft, dtype, gpu) for draft in drafts for dtype in given["dtypes"] for gpu in machines
-    ]
-    for draft, dtype, gpu in ways:
-        activations = given["activations"] or with_weights(Deployed(dtype=dtype), gpu)
-        target, shape = read_pair(
-            target_config, Path(draft.config), dtype=dtype, activations=activations
-        )
+        if prices and gpu not in prices:
+            raise ValueError(f"prices must have one for {gpu}, got {', '.join(prices)}")
+    ways = list(product(drafts, given["dtypes"], machines, given["gpus_per_replica"]))
+    for draft, dtype, gpu, gpus in ways:
+        target, shape = read_pair(target_config, Path(draft.config))
         drafted[draft.title] = Drafted(draft.title, shape.kind)
-        acceptance = draft.acceptance.of_kind(prior_of(shape.kind))
-        acceptance = acceptance.at_context(round(demand.context))
-        for gpus in given["gpus_per_replica"]:
-            for conditions in _sharing(gpus, target, given):
-                try:
-                    replica = deployed_replica(
-                        Deployment(target, shape, gpu, conditions),
-                        acceptance,
-                        demand,
-                        serving,
-                        dtype=dtype,
-                        draft=draft.title,
-                        price=prices.get(gpu.name),
-                    )
-                except ValueError as error:
-                    notes.append(f"{gpus} × {gpu.name}{conditions.parallel} is left out: {error}.")
-                else:
-                    replicas.append(replica)
+        mixture = bool(target.only("experts"))
+        for tp, dp, ep in _sharing(gpus, mixture=mixture, given=given):
+            costs = Roofline(
+                target_config,
+                Path(draft.config),
+                gpu=gpu,
+                tp=tp,
+                dp=dp,
+                ep=ep,
+                dtype=dtype,
+                activations=given["activations"],
+                engine=given["engine"],
+            )
+            try:
+                pair, doubt = _servers(costs, draft.acceptance, demand, given)
+            except ValueError as error:
+                notes.append(f"{gpus} × {gpu} (tp {tp}, dp {dp}, ep {ep}) is left out: {error}.")
+                continue
+            replica = Replica(gpu, gpus, pair, tp, ep, dp, dtype, draft.title, prices.get(gpu))
+            replicas.append(replace(replica, doubt=doubt))
     if not replicas and not notes:
         raise ValueError("`dp` and `ep` must divide `gpus_per_replica`, got none that does")
     return replicas, drafted, notes
 
 
-def _sharing(gpus: int, target: ModelShape, given: Mapping[str, Any]) -> Iterator[Conditions]:
-    """Yields the ways in which the GPUs of a replica share the models."""
-    from simulator.cost.roofline.sharing import Conditions
+def _servers(
+    costs: Roofline, acceptance: Acceptance, demand: Demand, given: Mapping[str, Any]
+) -> tuple[Pair, Callable[[], Doubt | None]]:
+    """Returns a replica with and without speculation, and what draws its uncertain values."""
+    sizes = {name: given[name] for name in ("slots", "chunk_tokens", "max_gamma")}
+    batching = Batching(**sizes)
+    known, wall = walled(costs, NO_LIMITS)
+    priced = costs_under_load(known, demand, batching)
+    accepting = acceptance.of_kind(law_of(None, priced)).at_context(round(demand.context))
+    pair = pair_of(priced, accepting, demand, batching, wall)
+    pair.drafting.max_batch(demand)  # refuses a cache that holds no request
+    return pair, partial(doubt_of, priced, accepting, pair.drafting)
 
-    mixture = bool(target.only("experts")) and gpus > 1
+
+def _sharing(
+    gpus: int, *, mixture: bool, given: Mapping[str, Any]
+) -> Iterator[tuple[int, int, int]]:
+    """Yields the ways in which the GPUs of a replica share the models: TP, DP, EP."""
     groups, parts = given["dp"], given["ep"]
+    mixture = mixture and gpus > 1
     for dp in groups or ((1, gpus) if mixture else (1,)):
         # By default, groups exchange whole experts, and a single group divides each of them.
         for ep in parts or ((gpus if mixture and dp > 1 else 1),):
             if gpus % dp == 0 and gpus % ep == 0:
-                yield Conditions(tp=gpus // dp, dp=dp, ep=ep)
+                yield gpus // dp, dp, ep

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import sqrt
 from statistics import stdev
 from typing import TYPE_CHECKING
@@ -96,7 +97,8 @@ def pair_of(
         with_draft,
         _cache_tokens(priced) if batching.cache_tokens is None else batching.cache_tokens,
     )
-    observed = gammas[: accepting.most_gamma].tolist()
+    observed = gammas[priced[0].setting.allows(gammas)]
+    observed = observed[observed <= (accepting.most_gamma or longest)].tolist()
     timed = [gamma for gamma in observed if gamma in priced[0].setting.timed] or observed
     only = timed if batching.gamma is None else [batching.gamma]
     captured = [gamma for gamma in only if wall is None or wall.most_batch(gamma) > 0]
@@ -122,8 +124,23 @@ def _prompts(cost: Cost, demand: Demand, batching: Batching) -> tuple[Prompts, P
     found = [reading for n in places if (reading := cost.prompt_seconds(n)) is not None]
     if not found:
         raise ValueError("give `prompt_ms`: these costs have no time of a prompt")
-    alone, both = (dict(zip(places, each, strict=True)) for each in zip(*found, strict=True))
-    return Prompts(both, chunk), Prompts(alone, chunk)
+    dp = 1 if cost.setting.load is None else cost.setting.load.dp
+    every = (dict(zip(places, each, strict=True)) for each in zip(*found, strict=True))
+    alone, both = (_divided(times, tokens, dp=dp, chunk=chunk) for times in every)
+    return both, alone
+
+
+def _divided(times: Mapping[int, float], tokens: int, *, dp: int, chunk: int | None) -> Prompts:
+    """Returns the times of prompts that `dp` groups of GPUs read, each group a prompt and a chunk.
+
+    The times are of prompts that are divided among the groups; `delay` makes up for the whole
+    prompt that one group reads.
+
+    times: seconds of one group by number of tokens. tokens: mean of a prompt.
+    """
+    shared = {n if n == 1 else n * dp: seconds for n, seconds in times.items()}
+    divided = Prompts(shared, None if chunk is None else chunk * dp)
+    return replace(divided, delay=max(times[tokens] - float(divided.apart(tokens)), 0.0))
 
 
 def _cache_tokens(priced: Sequence[Cost]) -> float | None:

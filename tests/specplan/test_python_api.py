@@ -27,7 +27,8 @@ ROOT = Path(__file__).parents[2]
 NAMES = [
     "Acceptance", "AcceptedFraction", "Best", "BlockEfficiency", "ByPosition", "Cost",
     "CostSetting", "Costs", "Iid", "PlanResult", "Plans", "Ratio", "Recorded", "Roofline", "Run",
-    "Runs", "Times", "Typical", "measure", "observe", "plan", "traffic", "tune", "validate",
+    "Runs", "SizedDraft", "Times", "Typical", "measure", "observe", "plan", "size", "traffic",
+    "tune", "validate",
 ]  # fmt: skip
 # Only the times of one batch are stated.
 ONE_BATCH = pytest.mark.filterwarnings("ignore:only batch 1 was measured")
