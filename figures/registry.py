@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from figures.numbers import Numbers
 
 FORMATS = ("png", "svg", "csv")
-IMAGE_SUFFIXES = (".png", ".svg")
+IMAGE_SUFFIXES = (".png", ".svg", ".pdf")
+# Metadata that leave out the time of drawing.
+_UNDATED: Mapping[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 DOTS_PER_INCH = 150
 
 
@@ -97,7 +99,7 @@ def write_figure(
 
 
 def save_image(figure: Figure, path: Path) -> None:
-    """Writes a drawing to one file, PNG or SVG by its suffix; refuses another suffix.
+    """Writes a drawing to one PNG, SVG or PDF file, by its suffix; refuses another suffix.
 
     Equal drawings give equal files, because no date or random name is written.
     """
@@ -110,7 +112,7 @@ def save_image(figure: Figure, path: Path) -> None:
     if arranged is not None:  # once for all formats
         arranged.execute(figure)
         figure.set_layout_engine(None)
-    stream, metadata = io.BytesIO(), {"Date": None} if suffix == ".svg" else {}
+    stream, metadata = io.BytesIO(), _UNDATED.get(suffix, {})
     with matplotlib.rc_context({"svg.hashsalt": "specplan"}):
         figure.savefig(stream, format=suffix[1:], dpi=DOTS_PER_INCH, metadata=metadata)
     write_whole(path, stream.getvalue())

@@ -13,6 +13,7 @@ from estimator.writing import json_text, write_whole
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.options.command import Command
 from specplan.options.declared import option, takes
+from specplan.options.pictured import Pictured
 from specplan.options.values import output_option
 from specplan.reports.table import Column, bounds, table
 
@@ -40,8 +41,10 @@ class CompareOptions:
 @click.command("compare", cls=Command)
 @click.argument("a", type=click.Path(path_type=Path))
 @click.argument("b", type=click.Path(path_type=Path))
-@takes(CompareOptions)
-def compare_command(a: Path, b: Path, form: str, output: Path | None, as_json: bool) -> None:
+@takes(CompareOptions, Pictured)
+def compare_command(
+    a: Path, b: Path, *, form: str, output: Path | None, as_json: bool, **pictures: Any
+) -> None:
     """Compare two profiles, or two validations, of the same prompts.
 
     Differences are B minus A, with 90 % intervals over prompts. They are paired: each prompt is
@@ -55,8 +58,10 @@ def compare_command(a: Path, b: Path, form: str, output: Path | None, as_json: b
       specplan compare a.json b.json --format latex -o table.tex
     """
     comparison = compare_files(a, b)
+    shown = Pictured(as_json, **pictures)
     if as_json or form == "json":
-        text = f"{json_text(_data(comparison))}\n"
+        data = _data(comparison)
+        text = f"{json_text(data if output is None else shown.stated(data))}\n"
     else:
         text = {"table": _text, "csv": _csv, "latex": _latex}[form](comparison)
     if output is None:
@@ -64,6 +69,7 @@ def compare_command(a: Path, b: Path, form: str, output: Path | None, as_json: b
     else:
         write_whole(output, text.encode())
         click.echo(f"Wrote {output}")
+    shown.draw(lambda: _data(comparison))
 
 
 def _data(comparison: Comparison) -> dict[str, Any]:

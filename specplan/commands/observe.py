@@ -24,11 +24,12 @@ from specplan.options.declared import takes
 from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import chosen_cost, cost_kinds
 from specplan.options.plan_options import Followed, Observed, Sources, addresses
+from specplan.options.values import answer
 from specplan.reports import observation as reports
 from specplan.reports.drift import drift_json, drift_text
 from specplan.reports.flags import DraftLabels, flags_of_plans
 from specplan.reports.kept import today_line
-from specplan.reports.output import print_json, warn
+from specplan.reports.output import warn
 from specplan.reports.plan import plan_text, warn_of_sizes
 from specplan.reports.plans import plan_json
 from specplan.reports.table import folded
@@ -108,7 +109,7 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
 
 
 def _answer(data: dict[str, Any], text: str, reading: Observed, *, status: int) -> None:
-    print_json(data) if reading.as_json else click.echo(data.get("export", text))
+    answer(lambda: data, lambda: data.get("export", text), form=reading)
     if status != 0:
         raise click.exceptions.Exit(status)
 

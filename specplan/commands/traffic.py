@@ -15,8 +15,8 @@ from specplan.api.traffic import requested
 from specplan.options.command import Command
 from specplan.options.declared import takes
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
-from specplan.options.plan_options import TrafficFigure
-from specplan.options.values import Written, answer
+from specplan.options.plan_options import TrafficAnswer, TrafficFigure
+from specplan.options.values import answer
 from specplan.reports.deployment import cost_json, cost_notes
 from specplan.reports.table import Column, folded, possible, table
 from specplan.reports.traffic import POLICIES, graphs_lines, traffic_json, traffic_text
@@ -33,7 +33,7 @@ _RARE = (
 @takes(*acceptance_kinds(), heading="Acceptance (one of)", rare=_RARE)
 @takes(*cost_kinds(), heading="Cost (one of)", rare=_RARE)
 @takes(Batching, Graphs, heading="Server")
-@takes(Simulation, TrafficFigure, Written, heading="Answer")
+@takes(Simulation, TrafficFigure, TrafficAnswer, heading="Answer")
 @click.pass_context
 def traffic_command(ctx: click.Context, /, **_: object) -> None:
     """Show what speculation does to a server that many requests arrive at.
@@ -56,7 +56,7 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
         --run gamma=0,tpot=7,batch=1 --run gamma=0,tpot=11,batch=16 \\
         --run gamma=3,tpot=4,length=2.8,batch=1 --run gamma=3,tpot=9,length=2.8,batch=16
     """
-    records = (Arrivals, Batching, Simulation, Graphs, TrafficFigure, Written)
+    records = (Arrivals, Batching, Simulation, Graphs, TrafficFigure, TrafficAnswer)
     accepted, costs, arrivals, batching, simulation, graphs, drawn, form = filled(ctx, *records)
     if drawn.figure is not None and arrivals.burst is not None:
         raise ValueError("`figure` cannot be combined with `burst`")

@@ -13,7 +13,8 @@ from specplan.options.command import Command, fill
 from specplan.options.declared import option, rare, takes
 from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import chosen_cost, cost_kinds
-from specplan.options.values import Printed, answer, numbers, shares
+from specplan.options.pictured import Pictured
+from specplan.options.values import answer, numbers, shares
 from specplan.reports.output import warn
 from specplan.reports.trees import OURS, TreeRow, tree_export, tree_json, tree_text
 
@@ -21,7 +22,7 @@ MOST_NODES, MOST_DEPTH = 256, 32
 
 
 @dataclass(frozen=True)
-class Trees(Printed):
+class Trees(Pictured):
     """Options of the acceptance by rank, and of the trees to consider.
 
     by_rank: How often the target's token is the draft's 1st, 2nd, ... choice.  [default: the

@@ -1,6 +1,7 @@
 """`specplan tune`: finds the best gamma on this machine in few runs."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ from specplan.api.deployment import deployment_of
 from specplan.options import model_options as shared
 from specplan.options.command import Command, reads
 from specplan.options.declared import COUNT, option, rare, takes
-from specplan.options.values import Printed, answer, duration, json_option, numbers, output_option
+from specplan.options.pictured import Pictured, stated_command
+from specplan.options.values import answer, duration, json_option, numbers, output_option
 from specplan.reports.bar import Bar
+from specplan.reports.page.tunings import tuning_section
 from specplan.reports.table import GAMMA, MS, Column, interval, ranged, shown, table
 
 OWN = "own"
@@ -70,19 +73,19 @@ class TuneOptions:
     as_json = json_option
 
 
-@reads(TuneEngine, Deployed, Printed)
-def tune_engine(request: TuneEngine, deployed: Deployed, form: Printed) -> None:
+@reads(TuneEngine, Deployed, Pictured)
+def tune_engine(request: TuneEngine, deployed: Deployed, form: Pictured) -> None:
     _tune(request, _costs(deployed, request.target, request.drafts, request.engine.engine), form)
 
 
-@reads(TuneOwn, Deployed, Printed)
-def tune_own(request: TuneOwn, deployed: Deployed, form: Printed) -> None:
+@reads(TuneOwn, Deployed, Pictured)
+def tune_own(request: TuneOwn, deployed: Deployed, form: Pictured) -> None:
     # The decoder itself reads --dtype.
     _tune(request, _costs(deployed, request.models.target, request.models.drafts, OWN), form)
 
 
-@reads(TuneServer, Deployed, Printed)
-def tune_server(request: TuneServer, deployed: Deployed, form: Printed) -> None:
+@reads(TuneServer, Deployed, Pictured)
+def tune_server(request: TuneServer, deployed: Deployed, form: Pictured) -> None:
     _tune(request, _costs(deployed, None, (), request.engine), form)
 
 
@@ -91,10 +94,8 @@ def _costs(
 ) -> Costs | None:
     """Returns a function that estimates costs from the stated GPU and from runs; None: no GPU."""
     if deployed.gpu is None and deployed.gpu_flops is None:
-        if (
-            replace(deployed, engine=None, dtype=None if engine == OWN else deployed.dtype)
-            != Deployed()
-        ):
+        dtype = None if engine == OWN else deployed.dtype
+        if replace(deployed, engine=None, dtype=dtype) != Deployed():
             raise click.UsageError("--gpu must be given with --target-config, --dtype and so on")
         return None
     from estimator.costs.deployed_cost import deployed_cost
@@ -106,21 +107,20 @@ def _costs(
         draft_config=_config(deployed.draft_config, draft, "draft"),
         dtype=None if deployed.dtype == "auto" else deployed.dtype,
     )
-    deployment, server = deployment_of(deployed), None if engine == OWN else engine
-    return lambda runs, load: (
-        deployed_cost(deployment, [load], engine=server, dtype=deployed.dtype, runs=runs).posterior
-    )
+    known: Any = {"engine": None if engine == OWN else engine, "dtype": deployed.dtype}
+    deployment = deployment_of(deployed)
+    return lambda runs, load: deployed_cost(deployment, [load], runs=runs, **known).posterior
 
 
 def _config(stated: Path | None, folder: str | None, model: str) -> Path:
-    """Returns the path of the stated config.json, else the model's own: config.json or GGUF."""
+    """Returns the stated path, else the model's own: its config.json or GGUF."""
     path = Path(folder or "") if is_gguf(folder) else Path(folder or "") / "config.json"
     if stated is None and (folder is None or not path.is_file()):
         raise click.UsageError(f"--{model}-config must be given with --gpu, got no folder's own")
     return path if stated is None else stated
 
 
-def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form: Printed) -> None:
+def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form: Pictured) -> None:
     from engines.tuning.tune import tune
 
     dry_run = request.how.dry_run
@@ -134,7 +134,8 @@ def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form:
     data: dict[str, Any] = builtins(found)
     for run in data["rows"]:
         del run["turns"]
-    answer(lambda: data, lambda: tuned_text(found, dry_run=dry_run), form=form)
+    shown = partial(tuning_section, "", found, stated_command())
+    answer(lambda: data, lambda: tuned_text(found, dry_run=dry_run), form=form, section=shown)
 
 
 @click.command(
@@ -151,7 +152,7 @@ def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form:
     without=("engine", "cost_model"),
     rare=("target_config", "draft_config", "tp"),
 )
-@takes(TuneOptions)
+@takes(TuneOptions, Pictured)
 def tune_command(**_: object) -> None:
     """Find the best gamma on this machine, in few runs.
 
@@ -185,8 +186,7 @@ def _progress_text(now: Outlook, row: TunedRun | str | None) -> str:
     if isinstance(row, str):
         return f"{row}\n{_HEAD}"
     time, length = shown(row.ms_per_token), shown(row.block_efficiency)
-    expected = interval(row, "expected_ms_per_token")
-    best = row.note or _best(now, now.best_run)
+    expected, best = interval(row, "expected_ms_per_token"), row.note or _best(now, now.best_run)
     return _LINE.format(row.concurrency, _setting(row), time, length, expected, best)
 
 

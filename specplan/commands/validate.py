@@ -11,24 +11,16 @@ import click
 from specplan.options import model_options as shared
 from specplan.options.command import Command, reads
 from specplan.options.declared import option, rare, takes
+from specplan.options.pictured import Pictured, drawable, stated_command
 from specplan.options.values import Written, answer, integers, json_option, numbers, output_option
 from specplan.reports.bar import Bar
-from specplan.reports.output import writable
 from studies.bild import FALLBACKS, ROLLBACKS
 
 if TYPE_CHECKING:
     from engines.trials.request import ValidateEngine
     from estimator.validation.validation import Validate
+    from specplan.reports.page.pictures import Section
     from studies.bild.request import ValidateBild
-
-
-def drawable(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
-    """Returns a figure's path unchanged; raises a usage error if no figure can be written there."""
-    from figures.registry import IMAGE_SUFFIXES
-
-    if value.suffix.lower() not in IMAGE_SUFFIXES:
-        raise click.BadParameter(f"must end in {' or '.join(IMAGE_SUFFIXES)}, got {value.name}")
-    return writable(ctx, param, value)
 
 
 class TestedOptions:
@@ -75,7 +67,7 @@ class ValidateOptions:
     temperatures: Temperatures of the target, a list or range; 0 is greedy.
     decoder: bild: quality and latency over thresholds (Kim et al. 2023), at temperature 0 unless
       given, compared with speculative decoding.
-    figure: Draw predicted against measured into this file (.png or .svg).
+    figure: Draw predicted against measured into this file (.png, .svg or .pdf).
     wide: Show all columns, beyond 80 characters.
     """
 
@@ -103,7 +95,7 @@ class EngineForm(Written):
 
 
 @dataclass(frozen=True)
-class ValidateForm(EngineForm):
+class ValidateForm(EngineForm, Pictured):
     figure: Path | None = None
 
 
@@ -125,7 +117,13 @@ def speculative(request: Validate, form: ValidateForm) -> None:
     rows = [row for validation in found for row in validation.rows]
     means = summary(found)
     document = validation_json(SPECULATIVE, rows, summary=means)
-    answer(lambda: document, lambda: summary_lines(means, found), form=form)
+
+    def shown() -> Section:
+        from specplan.reports.page.comparisons import validation_section
+
+        return validation_section("", Validated("", SPECULATIVE, tuple(rows)), stated_command())
+
+    answer(lambda: document, lambda: summary_lines(means, found), form=form, section=shown)
     if form.figure is not None:
         from figures.registry import FIGURES, save_image
 
@@ -185,7 +183,7 @@ def bild(request: ValidateBild, form: Written) -> None:
 @takes(shared.EngineRunOptions, heading=shared.ON_ENGINE)
 @takes(TestedOptions, heading=shared.ON_ENGINE)
 @takes(SweptOptions, heading="BiLD")
-@takes(ValidateOptions)
+@takes(ValidateOptions, Pictured)
 def validate_command(**_: object) -> None:
     """Compare predicted with measured speed-up on real models.
 

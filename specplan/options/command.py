@@ -47,6 +47,7 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _refuse_spaces(args, ctx)
+        ctx.meta["specplan.words"] = tuple(args)
         try:
             _, _, order = self.make_parser(ctx).parse_args(list(args))
         except click.NoSuchOption as error:

@@ -21,7 +21,8 @@ from specplan.api.settings import (
 )
 from specplan.options.declared import COUNT, declare, option, rare
 from specplan.options.expected import Expecting
-from specplan.options.values import EngineName, Printed, Written, callback, duration, numbers
+from specplan.options.pictured import Pictured
+from specplan.options.values import EngineName, Written, callback, duration, numbers
 from specplan.reports.output import writable
 
 _ADDRESS = re.compile(r"[\w.-]+:\d+(/.*)?")
@@ -47,7 +48,7 @@ declare(StoppingSettings, p_min=option(metavar="auto|P,…"), stopping_rule=rare
 
 
 @dataclass(frozen=True)
-class Answer(Written):
+class Answer(Written, Pictured):
     """The file and the form of an answer, and the server to print flags for.
 
     server: Print only the flags of the advised gamma. With --gamma, flags of that gamma.
@@ -94,7 +95,7 @@ class Followed(Sources):
 
 
 @dataclass(frozen=True)
-class Observed(Sources, Printed, Expecting):
+class Observed(Sources, Pictured, Expecting):
     """Sources that are read once, and the form of the answer.
 
     since: File with an earlier scrape of the server, to be subtracted; one for each source.
@@ -163,6 +164,11 @@ declare(
     slo=option(callback=latency_targets, metavar="ttft=MS,tpot=MS"),
 )
 declare(Simulation, requests=rare(metavar="N"), seed=rare(metavar="S"))
+
+
+@dataclass(frozen=True)
+class TrafficAnswer(Written, Pictured):
+    """The file and the form of the answer."""
 
 
 @dataclass(frozen=True)

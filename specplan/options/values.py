@@ -206,6 +206,13 @@ class Printed:
 
     as_json: bool = option("--json", is_flag=True, default=False)
 
+    def stated(self, data: object) -> object:
+        """Returns the JSON object that the command writes to a file."""
+        return data
+
+    def draw(self, data: Callable[[], Any], section: Callable[[], Any] | None = None) -> None:
+        """Writes further files of the answer: none, unless it is `Pictured`."""
+
 
 @dataclass(frozen=True)
 class Written(Printed):
@@ -219,8 +226,17 @@ class Written(Printed):
     )
 
 
-def answer(data: Callable[[], object], text: Callable[[], str], *, form: Printed) -> None:
-    """Prints a command's result in the requested form, then writes it, if requested, to a file."""
+def answer(
+    data: Callable[[], object],
+    text: Callable[[], str],
+    *,
+    form: Printed,
+    section: Callable[[], Any] | None = None,
+) -> None:
+    """Prints a command's result in the requested form, then writes it, if requested, to files.
+
+    section: returns a page's section of the result; None: made from its JSON object.
+    """
     output = form.output if isinstance(form, Written) else None
     if form.as_json or output == STDOUT:
         print_json(data())
@@ -229,7 +245,8 @@ def answer(data: Callable[[], object], text: Callable[[], str], *, form: Printed
     if output not in (None, STDOUT):
         from estimator.writing import write_json
 
-        write_json(data(), output)
+        write_json(form.stated(data()), output)
+    form.draw(data, section)
 
 
 json_option = declared(Printed)["as_json"]

@@ -87,5 +87,5 @@ def test_a_validation_is_drawn_into_a_file(tmp_path: Path) -> None:
     figure = entry.draw(entry.compute(results(ROW, ADAPTIVE)))
     save_image(figure, path)
     assert path.read_bytes().startswith(b"<?xml")
-    with pytest.raises(ValueError, match=r"figure file must end in .png or .svg, got figure.pdf"):
-        save_image(figure, tmp_path / "figure.pdf")
+    with pytest.raises(ValueError, match=r"must end in .png or .svg or .pdf, got figure.tex"):
+        save_image(figure, tmp_path / "figure.tex")

@@ -1,0 +1,96 @@
+"""A page and a picture of an answer: `--page` and `--plot`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from specplan.options.declared import option, rare
+from specplan.options.values import Printed
+from specplan.reports.output import writable
+
+if TYPE_CHECKING:
+    from specplan.reports.page.pictures import Section
+
+# Options that say where an answer goes, and whether each takes a value.
+_PLACES = {"--json": False, "-o": True, "--output": True, "--page": True, "--plot": True}
+_PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+def _page_file(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
+    """Returns a page's path unchanged; raises a usage error unless it ends in .html."""
+    if value.suffix.lower() not in (".html", ".htm"):
+        raise click.BadParameter(f"must end in .html, got {value.name}")
+    return writable(ctx, param, value)
+
+
+def drawable(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
+    """Returns a picture's path unchanged; raises a usage error if none can be drawn there."""
+    from figures.registry import IMAGE_SUFFIXES
+
+    if value.suffix.lower() not in IMAGE_SUFFIXES:
+        raise click.BadParameter(f"must end in {' or '.join(IMAGE_SUFFIXES)}, got {value.name}")
+    return writable(ctx, param, value)
+
+
+@dataclass(frozen=True)
+class Pictured(Printed):
+    """The form of a printed result, a page of it and a picture of it.
+
+    page: Also write a page of the answer.
+    plot: Also draw the answer into this file: .png, .svg or .pdf.
+    """
+
+    page: Path | None = option(callback=_page_file, metavar="FILE.html")
+    plot: Path | None = rare(callback=drawable, metavar="FILE")
+
+    def stated(self, data: object) -> object:
+        """Returns the JSON object with the command that repeats it."""
+        command = stated_command()
+        if command is None or not isinstance(data, Mapping):
+            return data
+        return {**data, "command": command}
+
+    def draw(self, data: Callable[[], Any], section: Callable[[], Section] | None = None) -> None:
+        """Writes the page and the picture, if the user stated files for them.
+
+        data: returns the answer's JSON object.
+        section: returns the page's section; None: made from the JSON object.
+        """
+        if self.page is None and self.plot is None:
+            return
+        from specplan.reports.page.shown import section_of, write_page, write_plot
+
+        made = section_of(self.stated(data())) if section is None else section()
+        for write, path in ((write_page, self.page), (write_plot, self.plot)):
+            if path is not None:
+                write(made, path)
+                click.echo(f"Wrote {path}", err=True)
+
+
+def stated_command() -> str | None:
+    """Returns the running command as typed, without passwords and without where its answer goes.
+
+    None if no command runs.
+    """
+    ctx = click.get_current_context(silent=True)
+    words = [] if ctx is None else list(ctx.meta.get("specplan.words", ()))
+    if ctx is None or not words:
+        return None
+    kept, left_out = [ctx.info_name or ""], False
+    for word in words:
+        if left_out:
+            left_out = False
+            continue
+        name, given, _ = word.partition("=")
+        if name in _PLACES:
+            left_out = _PLACES[name] and not given
+        else:
+            kept.append(_PASSWORD.sub("", word))
+    return shlex.join(["specplan", *kept])

@@ -1,0 +1,102 @@
+"""A page's charts as a drawing by matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from figures import drawing
+from specplan.reports.page.pictures import Chart, Section, Series
+
+_PANEL_INCHES, _TEXT_INCHES, _WIDTH = 3.1, 1.1, 7.2
+# Share of the distance between categories that their bars take, and opacity of bands and spans.
+_BARS, _BAND, _SPAN = 0.8, 0.18, 0.12
+
+
+def drawn(section: Section) -> drawing.Figure:
+    """Returns the drawing of all charts of a section, one below the other."""
+    charts = section.charts
+    caption = drawing.Caption(
+        title=_literal(section.headline),
+        source=_literal(": ".join(filter(None, [section.kind, section.about]))),
+        size=(_WIDTH, _PANEL_INCHES * len(charts) + _TEXT_INCHES),
+        x=[_literal(chart.x) for chart in charts],
+        y=[chart.y for chart in charts],
+        panels=[chart.title for chart in charts],
+    )
+    figure, panels = caption.canvas((len(charts), 1))
+    for axes, chart in zip(panels, charts, strict=True):
+        drawing.name_axes(axes, panel=chart.title)
+        _draw(axes, chart)
+    return figure
+
+
+def _literal(text: str) -> str:
+    """Returns a text whose braces `Caption.canvas` leaves as they are, without mathematics."""
+    return text.replace("{", "{{").replace("}", "}}").replace("$", r"\$")
+
+
+def _draw(axes: drawing.Axes, chart: Chart) -> None:
+    for span in chart.spans:
+        colour = drawing.GREY if span.colour is None else _colour(span.colour)
+        axes.axvspan(span.first, span.last, color=colour, alpha=_SPAN, linewidth=0)
+        drawing.note(axes, span.label, (span.first, 0.98), within=("data", "axes fraction"),
+                     offset=(2, 0), align="left top")  # fmt: skip
+    for level in chart.levels:
+        axes.axhline(level.y, color=drawing.GREY, linewidth=1)
+        drawing.note(axes, level.label, (1.0, level.y), within=("axes fraction", "data"),
+                     offset=(0, 3), align="right bottom")  # fmt: skip
+    bars = [each for each in chart.series if each.mark == "bars"]
+    for each in chart.series:
+        if each.mark == "bars":
+            _bars(axes, each, bars)
+        else:
+            _points(axes, each)
+    for label, x, y in chart.marks:
+        axes.plot(x, y, "D", color=drawing.VERMILION, markersize=7)
+        drawing.note(axes, label, (x, y), offset=(0, 8), align="center bottom")
+    if chart.diagonal:
+        axes.axline((1.0, 1.0), slope=1, color=drawing.GREY, linewidth=1, linestyle=":")
+    if chart.logarithmic:
+        first, last = (end(span.x for each in chart.series for span in each.points)
+                       for end in (min, max))  # fmt: skip
+        drawing.octaves_on_x(axes, [2**at for at in range(16) if first <= 2**at <= last])
+    elif chart.categories:
+        long = max(map(len, chart.categories)) * len(chart.categories) > 60
+        axes.set_xticks(range(len(chart.categories)), chart.categories)
+        if long:
+            axes.tick_params(axis="x", rotation=30)
+    elif all(point.x == round(point.x) for each in chart.series for point in each.points):
+        drawing.count_on(axes.xaxis)
+    axes.margins(y=0.12)
+    if len(chart.series) > 1:
+        axes.legend(frameon=False, fontsize=drawing.TEXT_SIZE - 0.5, labelcolor=drawing.INK)
+
+
+def _colour(index: int) -> str:
+    return drawing.CYCLE[index % len(drawing.CYCLE)]
+
+
+def _points(axes: drawing.Axes, series: Series) -> None:
+    x, y = [point.x for point in series.points], [point.y for point in series.points]
+    colour, line = _colour(series.colour), series.mark != "dots"
+    ends = [(point.x, point.low, point.high) for point in series.points]
+    style = {"line": "-", "dashed": "--", "dots": ""}[series.mark]
+    marker = "o" if len(x) <= 40 else ""
+    axes.plot(x, y, linestyle=style, marker=marker, markersize=4 if line else 6, color=colour,
+              label=series.name)  # fmt: skip
+    if not line:
+        drawing.intervals(axes, ends, colour)
+        return
+    band = [(at, low, high) for at, low, high in ends if low is not None and high is not None]
+    if band:
+        places, low_ends, high_ends = zip(*band, strict=True)
+        axes.fill_between(places, low_ends, high_ends, color=colour, alpha=_BAND, linewidth=0)
+
+
+def _bars(axes: drawing.Axes, series: Series, beside: Sequence[Series]) -> None:
+    width = _BARS / len(beside)
+    shift = (beside.index(series) - (len(beside) - 1) / 2) * width
+    x, y = [point.x + shift for point in series.points], [point.y for point in series.points]
+    axes.bar(x, y, width, color=_colour(series.colour), label=series.name)
+    ends = [(at, point.low, point.high) for at, point in zip(x, series.points, strict=True)]
+    drawing.intervals(axes, ends, drawing.INK)

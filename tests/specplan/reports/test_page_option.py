@@ -1,0 +1,87 @@
+"""`--page` and `--plot`: the answer of a command as a page and as a picture, with its command."""
+
+import html
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+from made_profiles import made_profile
+
+from estimator.profiles.profile_file import write_profile
+from specplan.main import main
+from specplan.options.pictured import stated_command
+
+CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
+LLAMA = (
+    f"--target-config {CONFIGS}/llama-3.1-8b.json --draft-config {CONFIGS}/llama-3.2-1b.json "
+    "--alpha 0.7"
+)
+COMMANDS = {
+    "plan": "plan --run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85",
+    "batches": f"plan {LLAMA} --gpu h100 --batch 1,8,64",
+    "gpus": f"plan {LLAMA} --gpu h100,a100",
+    "traffic": f"traffic {LLAMA} --gpu h100 --rate 1,20 --prompt-tokens 500 --output-tokens 200 "
+    "--gamma 4 --slo tpot=20",
+    "tree": "tree --acceptance-by-rank 0.7,0.1 --c 0.05 --max-nodes 8",
+    "compare": "compare a.json b.json",
+}
+STARTS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+
+
+def run(words: str) -> Result:
+    return CliRunner().invoke(main, words.split())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_writes_its_page_and_its_picture(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_profile(made_profile("embedded", alpha=0.8, c=0.1), tmp_path / "a.json")
+    write_profile(made_profile("lookup", alpha=0.5, c=0.01), tmp_path / "b.json")
+    suffix = list(STARTS)[list(COMMANDS).index(name) % 3]
+    file = "" if name == "tree" else " --json -o found.json"
+    made = run(f"{COMMANDS[name]} --page page.html --plot plot{suffix}{file}")
+    assert made.exit_code == 0, made.output
+    text = html.unescape((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert f"<pre>specplan {COMMANDS[name]}</pre>" in text
+    assert "-o found.json" not in text
+    assert (tmp_path / f"plot{suffix}").read_bytes().startswith(STARTS[suffix])
+    if file:
+        found = json.loads((tmp_path / "found.json").read_text())
+        assert found["command"] == f"specplan {COMMANDS[name]}"
+
+
+def test_traffic_stands_under_its_models_and_keeps_targets_and_odds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(f"{COMMANDS['traffic']} -o traffic.json").exit_code == 0
+    assert run("report traffic.json -o page.html").exit_code == 0
+    text = html.unescape((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert "Traffic: llama-3.1-8b drafted by llama-3.2-1b" in text
+    assert "Odds of a gain, by requests/s: " in text
+    assert '"levels": [{"label": "target", "y": 20.0}]' in text
+
+
+def test_the_command_names_no_password() -> None:
+    with click.Context(click.Command("observe"), info_name="observe") as ctx:
+        words = "http://me:secret@host:8000 --json --page=a.html -o a.json --c 0.1"
+        ctx.meta["specplan.words"] = words.split()
+        assert stated_command() == "specplan observe http://host:8000 --c 0.1"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("plan --alpha 0.8 --c 0.1 --page a.txt", "must end in .html, got a.txt"),
+        ("plan --alpha 0.8 --c 0.1 --plot a.gif", "must end in .png or .svg or .pdf, got a.gif"),
+        ("plan --alpha 0.8 --c 0.1 --page no/a.html", "folder no does not exist"),
+    ],
+)
+def test_files_that_cannot_be_written_are_refused_first(words: str, message: str) -> None:
+    made = run(words)
+    assert made.exit_code == 2
+    assert message in made.output
