@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -59,18 +60,24 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"--max-runs 1 -o {folder / 'tuned.json'}"
     )
     assert CliRunner().invoke(main, tuning.split()).exit_code == 0
+    observed = f"observe {folder / 'vllm.log'} -o {folder / 'observed.json'}"
+    (folder / "vllm.log").write_text(LOG)
+    assert CliRunner().invoke(main, observed.split()).exit_code == 0
     (folder / "model.arpa").write_text(ARPA)
     pairs = {"T": "llama-3.1-8b", "D": "llama-3.2-1b", "smaller": "llama-3.2-1b"}
+    pairs |= {"build/spelling/larger": "llama-3.1-8b", "build/spelling/smaller": "llama-3.2-1b"}
     for name, model in pairs.items():
-        (folder / name).mkdir()
+        (folder / name).mkdir(parents=True)
         (folder / name / "config.json").symlink_to(ROOT / "docs" / "configs" / f"{model}.json")
     (folder / "day.csv").write_text("time,prompt_tokens,output_tokens\n0,300,50\n1,400,80\n")
-    (folder / "vllm.log").write_text(LOG)
     (folder / "k3.json").write_text(BENCH)
     (folder / "off.json").write_text(BENCH.replace("spec_decode", "decode"))
     (folder / "before.prom").write_text(vllm_page(100, (60, 30)))
     (folder / "after.prom").write_text(vllm_page(200, (120, 60)))
     for name in ("my.jsonl", "calibration.jsonl", "prompts.jsonl", "prompts.txt", "held-out.txt"):
+        (folder / name).write_text('"def f(n):"\n')
+    for name in ("build/spelling/prompts.jsonl", "Spec-Bench/data/spec_bench/question.jsonl"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text('"def f(n):"\n')
     return folder
 
@@ -105,7 +112,11 @@ def test_a_command_prints_what_is_shown(
 @pytest.mark.parametrize("each", [each for each in COMMANDS if not each.shown], ids=named)
 def test_a_command_runs(each: Example, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(desk)
-    monkeypatch.setattr("specplan.options.command.fill", filled_only)
+    # A command is imported when it is asked for.
+    main.get_command(click.Context(main), (*each.words(), "")[1])
+    for name, module in list(sys.modules.items()):
+        if name.startswith("specplan.") and getattr(module, "fill", None) is fill:
+            monkeypatch.setattr(module, "fill", filled_only)
     # The output of a simulation of a hundred thousand requests is not shown.
     words = ["1000" if word == "100000" else word for word in each.words()[1:]]
     if any(word.startswith("http://") for word in words):

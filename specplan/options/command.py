@@ -64,8 +64,8 @@ class Command(click.Command):
             return click.UsageError(f"No such option {name!r}: {self.instead[name]}", ctx)
         # Only what begins like --help is meant to be --help.
         about_help = name.startswith("--h")
-        near = [e for e in error.possibilities or () if about_help or e[:6] != "--help"]
-        return click.NoSuchOption(name, possibilities=near, ctx=ctx)
+        near = [e for e in error.possibilities or () if e.startswith("--help") == about_help]
+        return click.NoSuchOption(name, possibilities=near if about_help else near[:1], ctx=ctx)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         return [*super().get_params(ctx), HELP_ALL]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from specplan.options.declared import declared, option
+from specplan.options.help import SHOWS_ALL
 from specplan.reports.output import STDOUT, print_json, writable
 
 if TYPE_CHECKING:
@@ -156,6 +157,10 @@ class EngineName(click.Choice[str]):
         from engines.kind import names_of
 
         return names_of(self._has)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """Returns all names for --help-all, where there is room for them; else one word."""
+        return super().get_metavar(param, ctx) if ctx.meta.get(SHOWS_ALL) else "NAME"
 
 
 class FormatName(click.Choice[str]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from simulator.numerics.intervals import CONFIDENCE
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.pareto import Point
 from simulator.traffic.promise import PERCENTILES, Promise, binding
@@ -29,6 +30,7 @@ def sizing_json(sizing: Sizing, fronts: tuple[Sequence[Point], Sequence[Point]])
                 "value": saved.gpus, "low": _finite(saved.low), "high": _finite(saved.high),
                 "probability": saved.probability,
             },
+            "confidence": CONFIDENCE,
             "gpus_50": _finite(half),
             "gpus_90": _finite(most),
             "next_replica_rate": sizing.next_rate,

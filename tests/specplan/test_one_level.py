@@ -30,10 +30,16 @@ from specplan.reports.profile import profile_text
 
 SMALL = "--num-prompts 2 --max-new-tokens 8 --repeats 1 --max-gamma 2"
 RUNS = "--run gamma=0,tpot=9 --run gamma=2,tpot=6,length=2"
+CONFIGS = Path(__file__).parents[2] / "docs" / "configs"
+SIZED = (
+    f"--target-config {CONFIGS}/llama-3.1-8b.json --gpu h100 --gpus-per-replica 1 "
+    f"--draft config={CONFIGS}/llama-3.1-8b-eagle3.json,alpha=0.8"
+)
 # Arguments by command; FILE is a profile of today, OLD one of 95 %, NEW is written.
 EXAMPLES = {
     "plan": "--profile FILE",
     "plan --alpha 0.7": RUNS,
+    "size": f"{SIZED} --rate 40 --prompt-tokens 1000 --output-tokens 300 --slo ttft=500,tpot=8",
     "traffic": f"{RUNS} --prompt-ms 9 --rate 2 --prompt-tokens 100 --output-tokens 50 --slots 8",
     "measure": f"--target embedded --draft embedded {SMALL} --time-limit 1 -o NEW",
     "validate": f"{SMALL[: -len(' --max-gamma 2')]} --time-limit 1 --temperature 0 --gamma 2",

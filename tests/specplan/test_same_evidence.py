@@ -121,7 +121,7 @@ def test_a_length_is_the_same_by_every_road() -> None:
         assert curve(other, most=3) == pytest.approx(curve(stated, most=3), rel=1e-3)
 
 
-@pytest.mark.parametrize("factor", [0.01, 3.0, 100.0])
+@pytest.mark.parametrize("factor", [0.1, 3.0, 100.0])
 def test_the_unit_of_time_does_not_matter(factor: float) -> None:
     def times(scale: float) -> Any:
         words = [f"{scale * each:.12g}" for each in (2.0, 0.15, 2.6, 0.1)]

@@ -141,7 +141,9 @@ def test_export_prints_flags_and_nothing_else() -> None:
 
 def test_the_json_object_is_written_to_a_file_too(tmp_path: Path) -> None:
     assert "Draft 7 tokens" in run(f"{EIGHT} -o {tmp_path / 'plan.json'}").stdout
-    assert json.loads((tmp_path / "plan.json").read_text()) == run_json(EIGHT)
+    written = json.loads((tmp_path / "plan.json").read_text())
+    assert written.pop("command") == f"specplan plan {EIGHT}"
+    assert written == run_json(EIGHT)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-9, 0.5, 1 - 1e-9, 1.0])
