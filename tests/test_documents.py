@@ -112,7 +112,7 @@ def test_a_command_prints_what_is_shown(
 @pytest.mark.parametrize("each", [each for each in COMMANDS if not each.shown], ids=named)
 def test_a_command_runs(each: Example, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(desk)
-    # A command is imported when it is asked for.
+    # Commands are imported late.
     main.get_command(click.Context(main), (*each.words(), "")[1])
     for name, module in list(sys.modules.items()):
         if name.startswith("specplan.") and getattr(module, "fill", None) is fill:

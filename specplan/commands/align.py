@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specplan.options.answer import Printed, answer, json_option, output_option
 from specplan.options.command import Command, reads
 from specplan.options.declared import COUNT, option, takes
 from specplan.options.model_options import MODELS, ModelOptions
-from specplan.options.values import Printed, answer, json_option, output_option
 from specplan.reports.bar import Bar
 from specplan.reports.output import writable
 

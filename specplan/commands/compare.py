@@ -11,10 +11,9 @@ import click
 from estimator.comparison import Comparison, Difference, compare_files
 from estimator.writing import json_text, write_whole
 from simulator.numerics.intervals import CONFIDENCE, percent
+from specplan.options.answer import Pictured, output_option
 from specplan.options.command import Command
 from specplan.options.declared import option, takes
-from specplan.options.pictured import Pictured
-from specplan.options.values import output_option
 from specplan.reports.table import Column, bounds, table
 
 _ESCAPES = str.maketrans(

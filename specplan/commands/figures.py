@@ -13,11 +13,11 @@ from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.setting import DEFAULT_CONTEXT
 from specplan.api.deployed import DATA_SHEET, Deployed
 from specplan.api.deployment import best_cost, deployment_of
+from specplan.options.answer import Printed, answer
 from specplan.options.command import Command, fill, is_stated
 from specplan.options.declared import option, takes
 from specplan.options.inputs.roofline import RooflineStated
 from specplan.options.kinds import require
-from specplan.options.values import Printed, answer
 from specplan.reports.output import warn
 
 

@@ -9,9 +9,9 @@ import click
 
 from estimator.settings import MOST_GAMMA
 from specplan.options import model_options as shared
+from specplan.options.answer import Printed, answer, json_option
 from specplan.options.command import Command, reads
 from specplan.options.declared import COUNT, option, rare, takes
-from specplan.options.values import Printed, answer, json_option
 from specplan.reports.output import print_json, print_note
 from studies.bild import ONE_FALLBACK, ONE_ROLLBACK
 

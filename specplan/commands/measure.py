@@ -12,9 +12,10 @@ import click
 
 from estimator.settings import MOST_GAMMA
 from specplan.options import model_options as shared
+from specplan.options.answer import Written, output_option
 from specplan.options.command import Command, reads
 from specplan.options.declared import COUNT, option, takes
-from specplan.options.values import Written, integers, output_option
+from specplan.options.values import integers
 from specplan.reports.bar import Bar, Kept
 from specplan.reports.output import describe, print_json, warn
 from specplan.reports.table import folded

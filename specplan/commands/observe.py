@@ -19,12 +19,12 @@ from simulator.cost.fitted.runs import Run
 from simulator.cost.setting import DEFAULT_CONTEXT
 from specplan.api.observing import ObservedPlan
 from specplan.api.settings import COPIES, DRAFT_KINDS
+from specplan.options.answer import answer
 from specplan.options.command import Command, fill, is_stated
 from specplan.options.declared import takes
 from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import chosen_cost, cost_kinds
 from specplan.options.plan_options import Followed, Observed, Sources, addresses
-from specplan.options.values import answer
 from specplan.reports import observation as reports
 from specplan.reports.drift import drift_json, drift_text
 from specplan.reports.flags import DraftLabels, flags_of_plans

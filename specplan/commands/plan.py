@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specplan.api.settings import Choice, Graphs, StoppingSettings
+from specplan.options.answer import answer
 from specplan.options.command import Command
 from specplan.options.declared import takes
 from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
 from specplan.options.plan_options import Answer
-from specplan.options.values import answer
 
 if TYPE_CHECKING:
     from simulator.choice.plan import Plan

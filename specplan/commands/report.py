@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
+from specplan.options.answer import json_option, output_option
 from specplan.options.command import Command
 from specplan.options.declared import option, takes
-from specplan.options.values import json_option, output_option
 from specplan.reports.output import print_json
 
 

@@ -5,10 +5,10 @@ from dataclasses import fields
 import click
 
 from specplan.api.size import size
+from specplan.options.answer import Written, answer
 from specplan.options.command import Command, fill
 from specplan.options.declared import takes
 from specplan.options.size_options import SizedAnswer, SizedLoad, SizedMachines, SizedModels
-from specplan.options.values import Written, answer
 
 
 @click.command("size", cls=Command)

@@ -12,11 +12,11 @@ from simulator.traffic.policy import burst_simulations
 from specplan.api.request import Question
 from specplan.api.settings import Arrivals, Batching, Graphs, Simulation
 from specplan.api.traffic import requested
+from specplan.options.answer import answer
 from specplan.options.command import Command
 from specplan.options.declared import takes
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
 from specplan.options.plan_options import TrafficAnswer, TrafficFigure
-from specplan.options.values import answer
 from specplan.reports.deployment import cost_json, cost_notes
 from specplan.reports.table import Column, folded, possible, table
 from specplan.reports.traffic import POLICIES, graphs_lines, traffic_json, traffic_text

@@ -9,12 +9,12 @@ from simulator.cost.cost import Cost
 from simulator.schemes.tree_choice import Passes, choose_tree
 from specplan.api.completed_costs import planned_costs, walled
 from specplan.api.settings import Graphs
+from specplan.options.answer import Pictured, answer
 from specplan.options.command import Command, fill
 from specplan.options.declared import option, rare, takes
 from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import chosen_cost, cost_kinds
-from specplan.options.pictured import Pictured
-from specplan.options.values import answer, numbers, shares
+from specplan.options.values import numbers, shares
 from specplan.reports.output import warn
 from specplan.reports.trees import OURS, TreeRow, tree_export, tree_json, tree_text
 

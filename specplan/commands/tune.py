@@ -17,10 +17,10 @@ from simulator.numerics.intervals import percent
 from specplan.api.deployed import Deployed
 from specplan.api.deployment import deployment_of
 from specplan.options import model_options as shared
+from specplan.options.answer import Pictured, answer, json_option, output_option, stated_command
 from specplan.options.command import Command, reads
 from specplan.options.declared import COUNT, option, rare, takes
-from specplan.options.pictured import Pictured, stated_command
-from specplan.options.values import answer, duration, json_option, numbers, output_option
+from specplan.options.values import duration, numbers
 from specplan.reports.bar import Bar
 from specplan.reports.page.tunings import tuning_section
 from specplan.reports.table import GAMMA, MS, Column, interval, ranged, shown, table

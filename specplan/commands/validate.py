@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING
 import click
 
 from specplan.options import model_options as shared
+from specplan.options.answer import (
+    Pictured,
+    Written,
+    answer,
+    drawable,
+    json_option,
+    output_option,
+    stated_command,
+)
 from specplan.options.command import Command, reads
 from specplan.options.declared import option, rare, takes
-from specplan.options.pictured import Pictured, drawable, stated_command
-from specplan.options.values import Written, answer, integers, json_option, numbers, output_option
+from specplan.options.values import integers, numbers
 from specplan.reports.bar import Bar
 from studies.bild import FALLBACKS, ROLLBACKS
 

@@ -19,10 +19,10 @@ from specplan.api.settings import (
     Simulation,
     StoppingSettings,
 )
+from specplan.options.answer import Pictured, Written
 from specplan.options.declared import COUNT, declare, option, rare
 from specplan.options.expected import Expecting
-from specplan.options.pictured import Pictured
-from specplan.options.values import EngineName, Written, callback, duration, numbers
+from specplan.options.values import EngineName, callback, duration, numbers
 from specplan.reports.output import writable
 
 _ADDRESS = re.compile(r"[\w.-]+:\d+(/.*)?")

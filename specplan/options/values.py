@@ -1,21 +1,17 @@
-"""Values of options: numbers as users type them (`49.7%`, `0.1:0.9:0.1`), names, and outputs."""
+"""Values of options: numbers as users type them (`49.7%`, `0.1:0.9:0.1`), and names."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from specplan.options.declared import declared, option
 from specplan.options.help import SHOWS_ALL
-from specplan.reports.output import STDOUT, print_json, writable
 
 if TYPE_CHECKING:
     from engines.kind import EngineKind
@@ -200,64 +196,3 @@ def in_milliseconds(value: float) -> float:
             f"{1e3 * value:g}"
         )
     return value
-
-
-@dataclass(frozen=True)
-class Printed:
-    """The form of a printed result: as JSON or as text.
-
-    as_json: Print one JSON object.
-    """
-
-    as_json: bool = option("--json", is_flag=True, default=False)
-
-    def stated(self, data: object) -> object:
-        """Returns the JSON object that the command writes to a file."""
-        return data
-
-    def draw(self, data: Callable[[], Any], section: Callable[[], Any] | None = None) -> None:
-        """Writes further files of the answer: none, unless it is `Pictured`."""
-
-
-@dataclass(frozen=True)
-class Written(Printed):
-    """The form of a printed result, and a JSON file for it.
-
-    output: Also write the JSON object to this file.
-    """
-
-    output: Path | None = option(
-        "-o", "--output", type=click.Path(path_type=Path), callback=writable
-    )
-
-
-def answer(
-    data: Callable[[], object],
-    text: Callable[[], str],
-    *,
-    form: Printed,
-    section: Callable[[], Any] | None = None,
-) -> None:
-    """Prints a command's result in the requested form, then writes it, if requested, to files.
-
-    section: returns a page's section of the result; None: made from its JSON object.
-    """
-    output = form.output if isinstance(form, Written) else None
-    if form.as_json or output == STDOUT:
-        print_json(data())
-    else:
-        click.echo(text())
-    if output not in (None, STDOUT):
-        from estimator.writing import write_json
-
-        write_json(form.stated(data()), output)
-    form.draw(data, section)
-
-
-json_option = declared(Printed)["as_json"]
-
-
-def output_option(help: str, **settings: Any) -> Any:
-    """Returns the option -o for a command's file; settings override its arguments of `option`."""
-    settings = {"metavar": "FILE", "callback": writable, "help": help, **settings}
-    return option("-o", "--output", type=click.Path(path_type=Path), **settings)

@@ -11,7 +11,7 @@ from made_profiles import made_profile
 
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main
-from specplan.options.pictured import stated_command
+from specplan.options.answer import stated_command
 
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 LLAMA = (

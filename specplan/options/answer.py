@@ -1,4 +1,4 @@
-"""A page and a picture of an answer: `--page` and `--plot`."""
+"""Where an answer goes: text or JSON, a file (`-o`), a page (`--page`), a picture (`--plot`)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specplan.options.declared import option, rare
-from specplan.options.values import Printed
-from specplan.reports.output import writable
+from specplan.options.declared import declared, option, rare
+from specplan.reports.output import STDOUT, print_json, writable
 
 if TYPE_CHECKING:
     from specplan.reports.page.pictures import Section
@@ -21,6 +20,35 @@ if TYPE_CHECKING:
 # Options that say where an answer goes, and whether each takes a value.
 _PLACES = {"--json": False, "-o": True, "--output": True, "--page": True, "--plot": True}
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+@dataclass(frozen=True)
+class Printed:
+    """The form of a printed result: as JSON or as text.
+
+    as_json: Print one JSON object.
+    """
+
+    as_json: bool = option("--json", is_flag=True, default=False)
+
+    def stated(self, data: object) -> object:
+        """Returns the JSON object that the command writes to a file."""
+        return data
+
+    def draw(self, data: Callable[[], Any], section: Callable[[], Any] | None = None) -> None:
+        """Writes further files of the answer: none, unless it is `Pictured`."""
+
+
+@dataclass(frozen=True)
+class Written(Printed):
+    """The form of a printed result, and a JSON file for it.
+
+    output: Also write the JSON object to this file.
+    """
+
+    output: Path | None = option(
+        "-o", "--output", type=click.Path(path_type=Path), callback=writable
+    )
 
 
 def _page_file(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
@@ -72,6 +100,38 @@ class Pictured(Printed):
             if path is not None:
                 write(made, path)
                 click.echo(f"Wrote {path}", err=True)
+
+
+def answer(
+    data: Callable[[], object],
+    text: Callable[[], str],
+    *,
+    form: Printed,
+    section: Callable[[], Any] | None = None,
+) -> None:
+    """Prints a command's result in the requested form, then writes it, if requested, to files.
+
+    section: returns a page's section of the result; None: made from its JSON object.
+    """
+    output = form.output if isinstance(form, Written) else None
+    if form.as_json or output == STDOUT:
+        print_json(data())
+    else:
+        click.echo(text())
+    if output not in (None, STDOUT):
+        from estimator.writing import write_json
+
+        write_json(form.stated(data()), output)
+    form.draw(data, section)
+
+
+json_option = declared(Printed)["as_json"]
+
+
+def output_option(help: str, **settings: Any) -> Any:
+    """Returns the option -o for a command's file; settings override its arguments of `option`."""
+    settings = {"metavar": "FILE", "callback": writable, "help": help, **settings}
+    return option("-o", "--output", type=click.Path(path_type=Path), **settings)
 
 
 def stated_command() -> str | None:
