@@ -13,7 +13,7 @@ from simulator.choice.curve import Curve, CurvePoint, Doubt, curve_of, first_bes
 from simulator.choice.kept import KeptRun, kept_run
 from simulator.choice.walltime import TIE
 from simulator.cost.cost import Cost
-from simulator.cost.fitted.contradictions import contradictions
+from simulator.cost.fitted.contradictions import contradictions, other_lengths
 from simulator.cost.setting import CostSetting
 from simulator.cost.sizes import assumed_c
 from simulator.numerics.arguments import integer, non_negative
@@ -194,6 +194,8 @@ def plan(
         considered = allowed
     advice = advised(gammas[considered], curve.gains.only(considered))
     notes = () if cost.posterior is None else contradictions(cost.posterior.runs)
+    if not acceptance.source.counted:
+        notes += other_lengths(cost.own_runs, acceptance.tokens_per_call)
     if gamma is not None and assumed_c(cost) is not None:
         # A run settles c. The stated γ probably runs already, so its time is the easiest to get.
         runs = candidates & (gammas == gamma)

@@ -11,12 +11,18 @@ from simulator.choice.schedule import Range, last_paying_batch, schedules
 from simulator.cost.setting import CostSetting, Load, Wall
 
 _MOSTLY = 0.5
+_ESTIMATED = {
+    "between": " (between the batches that were run)",
+    "beyond": " (beyond the batches that were run: only a run there tells)",
+}
 
 
 def load_notes(row: Plan, load: Load) -> list[str]:
     """Returns notes on one plan's load (batch size, context): its costs' source, and its memory."""
     draft = "" if load.draft_kind == "model" else f" The draft was taken for {load.draft_kind}."
-    notes = [f"Costs {load.origin}, batch {row.setting.batch}, context {load.context}.{draft}"]
+    where = _ESTIMATED.get(load.estimated or "", "")
+    at = f"batch {row.setting.batch}{where}, context {load.context}"
+    notes = [f"Costs {load.origin}, {at}.{draft}"]
     if not load.fits:
         notes.append(does_not_fit(row.setting))
     elif load.modelled and row.cost.posterior is None:

@@ -15,6 +15,7 @@ from specplan.reports.deployment import does_not_fit
 from specplan.reports.kept import kept_comment
 
 Words = TypeVar("Words")
+UNNAMED = "DRAFT"
 NO_DRAFT = "# gamma is 0: run the target without a draft"
 KEPT = "# The drafts seen ended early, as by a p-min: at p-min 0 they do not. Keep yours if so."
 _CONTEXTS = """\
@@ -59,7 +60,7 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
     """Returns the flags for one context length: one γ, or one γ for each range of batch sizes."""
     load = rows[0].setting.load
     kind = drafter.kind or ("model" if load is None else load.draft_kind)
-    draft = Drafted(drafter.model or "DRAFT", kind)
+    draft = Drafted(drafter.model or UNNAMED, kind)
     ranges = _ranges(rows, rows[0].only) if len(rows) > 1 else ()
     row = rows[0]
     # Only an engine that ends drafts can keep a run whose drafts ended.
@@ -142,7 +143,7 @@ def export(
 
     server: one of `exported_to`.
     gamma: drafted tokens per block; 0 gives a comment that advises no speculation.
-    drafter: the drafter as `--draft` names it, which replaces `draft`; None: use `draft`.
+    drafter: the drafter as `measure --draft` names it, for what `draft` leaves out; None: none.
     sampling: whether draft tokens are sampled or the likeliest; None: the engine's default.
     p_min: the confidence below which a draft ends; 0: drafts have a fixed length; None: as it runs.
     """
@@ -163,7 +164,8 @@ def export(
             return NO_DRAFT if gamma == 0 else suffix(gamma, *parsed.suffixes)
         if parsed.served is None and gamma > 0:
             raise ValueError(f"--export needs a draft model, got a profile of {drafter}")
-        draft = replace(draft, name=parsed.served or draft.name)
+        if draft.name == UNNAMED:
+            draft = replace(draft, name=parsed.served or UNNAMED)
     if gamma == 0:
         return NO_DRAFT
     exports = exports_of(server)

@@ -130,7 +130,8 @@ def _note(plan: Plan, point: dict[str, Any]) -> str:
         same = abs(ran / point["improvement_factor"] - 1) < _AS_MEASURED
         impossible = plan.curve.impossible[gamma - 1]
         notes.append("=" if same and not impossible else f"={ran:.2f}{'??' * bool(impossible)}")
-    if plan.kept is None and gamma == plan.advised_gamma != plan.optimal_gamma:
+    advised = plan.advised_gamma if plan.kept is None and plan.setting.fits else None
+    if gamma == advised != plan.optimal_gamma:
         notes.append("<- advised")
     if gamma == plan.advice.test_gamma:
         notes.append("<- measure")

@@ -114,7 +114,7 @@ def plan_fields(plan: Plan) -> dict[str, Any]:
         "verification": source.verification,
         "quiet": source.quiet,
         "notes": notes_of(plan),
-        "advised_gamma": plan.advised_gamma,
+        "advised_gamma": plan.advised_gamma if setting.fits else None,
         "kept": kept_json(plan.kept),
         "test_gamma": advice.test_gamma,
         "gain_certain": advice.certain if plan.curve.in_doubt else None,

@@ -207,7 +207,7 @@ def test_all_roads_print_one_number(kind: str, tmp_path: Path) -> None:
             reasons += wrong_in_export(inquiry, data)
             in_seconds = data["baseline_tokens_per_second"] is not None
             same = data["batch"] == 1 and data.get("context") in (None, CONTEXT)
-            small = (data["test_gamma"] or data["advised_gamma"]) <= int(MOST)
+            small = (data["test_gamma"] or data["advised_gamma"] or 0) <= int(MOST)
             if in_seconds and same and small and index % 2 == 0:
                 reasons += wrong_in_traffic(inquiry, data)
         if inquiry.alpha is not None and index % 3 == 1:

@@ -1,9 +1,10 @@
 """Sentences on runs that contradict physics or each other."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 from simulator.cost.fitted.runs import USUAL_ERROR, Run, impossible, pooled
 
@@ -11,6 +12,8 @@ from simulator.cost.fitted.runs import USUAL_ERROR, Run, impossible, pooled
 STEP_NOISE = 0.3
 # Repeats conflict beyond this many standard errors; tokens per call that fall by less are noise.
 _CONFLICT, _FEWER = 3.0, 0.01
+# A stated acceptance whose tokens per call differ by more from a run's length is named.
+_OTHER = 0.01
 
 
 def contradictions(runs: Sequence[Run]) -> tuple[str, ...]:
@@ -31,6 +34,23 @@ def contradictions(runs: Sequence[Run]) -> tuple[str, ...]:
         ordered = sorted((run for run in counted if run.load == load), key=lambda run: run.gamma)
         for first, second in pairwise(ordered):
             found += _between(first, second)
+    return tuple(found)
+
+
+def other_lengths(runs: Sequence[Run], stated: Callable[[int], Any]) -> tuple[str, ...]:
+    """Returns a sentence for each run whose length differs from a stated acceptance.
+
+    stated: returns the tokens per call of a γ.
+    """
+    found = []
+    for run in pooled(runs):
+        if run.gamma > 0 and run.counted and run.drafted is None:
+            tokens = float(stated(run.gamma))
+            if abs(run.length / tokens - 1) > _OTHER:
+                found.append(
+                    f"The stated acceptance, {tokens:.2f} tokens per call at {_at(run)}, is used, "
+                    f"not the run's length of {run.length:.2f}. Leave it out to use the runs'."
+                )
     return tuple(found)
 
 

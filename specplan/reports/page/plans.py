@@ -59,6 +59,8 @@ def plan_section(document: Document) -> Section:
 
 def headline(found: Json, points: Sequence[Json]) -> str:
     """Returns the advice of a plan in one sentence; points: its curve, empty for a row of many."""
+    if found.get("fits") is False:
+        return "The models do not fit into memory: no K is advised."
     advised, test = found["advised_gamma"], found["test_gamma"]
     named = advised or test
     gain = ""
@@ -86,8 +88,6 @@ def sureness(found: Json) -> list[str]:
     further = found.get("next_run")
     if further is not None:
         lines.append(f"Next run: K = {further['gamma']}, {further['reason']}.")
-    if found.get("fits") is False:
-        lines.append("The models do not fit into memory.")
     if found.get("cap_binds"):
         lines.append("The largest K that was allowed is the best: a longer draft may gain.")
     return lines
@@ -96,7 +96,7 @@ def sureness(found: Json) -> list[str]:
 def curve_chart(found: Json, points: Sequence[Json], key: str = "speed-up") -> Chart:
     """Returns the speed-up by K, with its interval, the measured runs and the advice."""
     band = "improvement_factor_low" in points[0]
-    last = max(_ROWS_LEAST, 2 * max(found["optimal_gamma"], found["advised_gamma"]) + 2)
+    last = max(_ROWS_LEAST, 2 * max(found["optimal_gamma"], found["advised_gamma"] or 0) + 2)
     shown = points[:last]
     measured = [point for point in shown if point.get("measured")]
     gammas = [point["gamma"] for point in shown]
@@ -128,6 +128,8 @@ def curve_chart(found: Json, points: Sequence[Json], key: str = "speed-up") -> C
 
 def _marked(found: Json) -> dict[str, int]:
     advised, best, test = found["advised_gamma"], found["optimal_gamma"], found["test_gamma"]
+    if advised is None:
+        return {"best": best}
     if advised == best:
         return {"advised and best": advised}
     marks = {"advised": advised, "best": best}
@@ -147,9 +149,7 @@ def _columns(points: Sequence[Json]) -> list[list[Any]]:
 
 
 def _curve_table(found: Json, points: Sequence[Json]) -> Table:
-    last = max(
-        _ROWS_LEAST, found["advised_gamma"] + _ROWS_PAST, found["optimal_gamma"] + _ROWS_PAST
-    )
+    last = max(_ROWS_LEAST, _ROWS_PAST + max(found["optimal_gamma"], found["advised_gamma"] or 0))
     shown = points[:last]
     columns = ["K", "tokens per call", "speed-up"]
     odds = any(point["gain_probability"] is not None for point in shown)
