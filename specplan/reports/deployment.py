@@ -13,7 +13,7 @@ from simulator.cost.setting import CostSetting, Load, Wall
 _MOSTLY = 0.5
 _ESTIMATED = {
     "between": " (between the batches that were run)",
-    "beyond": " (beyond the batches that were run: only a run there tells)",
+    "beyond": " (beyond the batches that were run)",
 }
 
 
