@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import floor
 
 import numpy as np
 
@@ -21,13 +22,17 @@ Interval = tuple[float, float]
 # Share of the capacity below which times in closed form have errors of a few per cent
 # (`benchmarks/traffic_closed_form.py --near`).
 TRUSTED = 0.8
+# Share of requests within the targets, where none is stated.
+SHARE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class TrafficRequest:
     """A server, its load, and the requested computations.
 
-    rates: requests per second.
+    rates: requests per second, of all replicas.
+    replicas: number of servers, each of which gets one request after the other in turn.
+    share: share of requests of the largest rate that keeps the targets.
     doubt: random draws of costs and acceptance; None if both are exact.
     arrivals: maps a rate to the requests to simulate; None: no simulation.
     burst: requests that arrive together, instead of arrivals at `rates`; None: no burst.
@@ -40,6 +45,8 @@ class TrafficRequest:
     arrivals: Callable[[float], Requests] | None = None
     seed: int = 0
     burst: Requests | None = None
+    replicas: int = 1
+    share: float = SHARE
 
     @property
     def drawn(self) -> Pair | None:
@@ -54,9 +61,9 @@ class TrafficRequest:
 class TrafficRow:
     """Steady state at one rate, with or without speculation.
 
-    rate: requests per second.
+    rate: requests per second, of all replicas.
     gamma: drafted tokens per block; 0 without speculation.
-    state: steady state at this rate, arrays of one element.
+    state: steady state of one replica at its part of the rate, arrays of one element.
     tokens_per_second: throughput of all requests; above capacity, the throughput at capacity.
     token_seconds: interval of the time between tokens; None if it is exact.
     overload_risk: share of draws with a capacity below the rate; None if nothing is uncertain.
@@ -72,6 +79,22 @@ class TrafficRow:
     overload_risk: float | None = None
     on_target: bool | None = None
     advice: Advice | None = None
+    replicas: int = 1
+
+    @property
+    def most_requests(self) -> float:
+        """Capacity of all replicas at this gamma, in requests per second."""
+        return self.replicas * float(self.state.max_rate)
+
+    @property
+    def replicas_needed(self) -> int:
+        """The fewest replicas whose capacity at this gamma is above the rate."""
+        return 1 + floor(self.rate / float(self.state.max_rate))
+
+    @property
+    def gain_probability(self) -> float | None:
+        """The probability that speculation gains at this rate; None if the row is overloaded."""
+        return self.advice.gain_probability if self.advice is not None and self.stable else None
 
     @property
     def stable(self) -> bool:
@@ -81,7 +104,7 @@ class TrafficRow:
     @property
     def near_capacity(self) -> bool:
         """Whether the rate is near the capacity, where the closed form underestimates times."""
-        return self.stable and self.rate > TRUSTED * float(self.state.max_rate)
+        return self.stable and self.rate > TRUSTED * self.most_requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +115,7 @@ class Traffic:
     max_rate, max_rate_without: capacities in requests per second, with and without speculation.
     break_even: rate above which speculation slows requests down; 0 if always, None if never.
     within_targets: largest rates that meet targets, with and without speculation; None: no target.
+    at_share: largest rates at which a share of the requests meets them, likewise.
     schedule: advised γ by batch size.
     simulated: simulation results per policy, for each rate that the server sustains.
     draws: number of posterior draws behind the intervals. If the inputs are exact, it is 0 and all
@@ -104,6 +128,7 @@ class Traffic:
     break_even: float | None
     within_targets: tuple[float, float] | None
     schedule: tuple[Range, ...]
+    at_share: tuple[float, float] | None = None
     simulated: tuple[Simulated, ...] = ()
     draws: int = 0
     max_rate_interval: Interval | None = None
@@ -117,36 +142,35 @@ class Traffic:
 
 
 def answer(request: TrafficRequest) -> Traffic:
-    """Returns the steady states at each rate, and the rates that the server sustains.
+    """Returns the steady states at each rate, and the rates that the servers sustain.
 
-    Raises ValueError if even an idle server misses the targets, or no rate is sustained.
+    Raises ValueError if a rate is not above 0, or even an idle server misses the targets.
     """
-    pair, targets = request.pair, request.targets
+    pair, targets, replicas = request.pair, request.targets, request.replicas
+    if not min(request.rates) > 0:
+        raise ValueError(f"rate must be above 0 requests a second, got {min(request.rates):g}")
+    rates = [rate / replicas for rate in request.rates]
     most, without = float(pair.max_rate), float(pair.max_rate_without)
-    if not 0 < min(request.rates) < max(most, without):
-        raise ValueError(
-            f"rate must lie between 0 and {max(most, without):.4g} requests a second, "
-            f"the capacity of the server, got {min(request.rates):g}"
-        )
     crossing, drawn = float(pair.break_even()), request.drawn
     near = min(crossing, 0.999 * most) or 1e-3 * most
-    *found, at_crossing = pair.advice([*request.rates, near], drawn)
+    *found, at_crossing = pair.advice([*rates, near], drawn)
     gammas, demand = scheduled(pair, drawn), pair.demand
     states = {}
     if drawn is not None:
         used = {0, *(advice.named for advice in found)}
-        states = {gamma: drawn.under(gamma, request.rates) for gamma in used}
+        states = {gamma: drawn.under(gamma, rates) for gamma in used}
     rows, simulated = [], []
-    for place, (rate, advice) in enumerate(zip(request.rates, found, strict=True)):
+    for place, (rate, advice) in enumerate(zip(rates, found, strict=True)):
         for gamma in (0, advice.named):
             state, doubtful = pair.under(gamma, rate), states.get(gamma)
             row = TrafficRow(
-                rate,
+                request.rates[place],
                 gamma,
                 state,
-                min(rate, float(state.max_rate)) * demand.output_tokens,
+                replicas * min(rate, float(state.max_rate)) * demand.output_tokens,
                 on_target=None if targets is None else bool(state.within(targets)[0]),
                 advice=advice if gamma > 0 else None,
+                replicas=replicas,
             )
             if doubtful is not None:
                 risk = float((~doubtful.stable[:, place]).mean())
@@ -161,24 +185,32 @@ def answer(request: TrafficRequest) -> Traffic:
     slots = pair.drafting.max_batch(demand)
     exact = Traffic(
         rows=tuple(rows),
-        max_rate=most,
-        max_rate_without=without,
-        break_even=None if np.isinf(crossing) else crossing,
-        within_targets=None if targets is None else pair.rates_within(targets),
+        max_rate=replicas * most,
+        max_rate_without=replicas * without,
+        break_even=None if np.isinf(crossing) else replicas * crossing,
+        within_targets=None if targets is None else _all(pair.rates_within(targets), replicas),
+        at_share=None if targets is None else _all(pair.rates_at(targets, request.share), replicas),
         schedule=schedule(dict(enumerate(gammas[:slots, 0].tolist(), start=1))),
-        simulated=tuple(simulated),
+        simulated=tuple(replace(each, rate=replicas * each.rate) for each in simulated),
     )
     if drawn is None:
         return exact
     # Which γ has the largest capacity, or is best, hardly depends on the draw.
     largest = replace(drawn, gammas=(pair.gammas[int(pair.max_rates().argmax())],))
+    at_crossing_only = replace(drawn, gammas=(at_crossing.named,))
     return replace(
         exact,
         draws=len(drawn.drafting.seconds),
-        max_rate_interval=_interval(largest.max_rate),
-        max_rate_without_interval=_interval(drawn.max_rate_without),
-        break_even_interval=_interval(replace(drawn, gammas=(at_crossing.named,)).break_even()),
+        max_rate_interval=_interval(replicas * largest.max_rate),
+        max_rate_without_interval=_interval(replicas * drawn.max_rate_without),
+        break_even_interval=_interval(replicas * at_crossing_only.break_even()),
     )
+
+
+def _all(rates: tuple[float, float], replicas: int) -> tuple[float, float]:
+    """Returns the rates of all replicas for those of one."""
+    speculating, without = rates
+    return replicas * speculating, replicas * without
 
 
 def _interval(values: Floats) -> Interval | None:

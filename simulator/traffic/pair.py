@@ -14,6 +14,7 @@ from simulator.cost.setting import Wall
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import Forecast
 from simulator.traffic.demand import Demand, LatencyTargets
+from simulator.traffic.limit import closed_limit
 from simulator.traffic.server import Server
 from simulator.traffic.steady import Steady, max_rate, steady
 
@@ -189,6 +190,15 @@ class Pair:
         if max(found, without) == 0:
             raise ValueError(_missed(targets, [way(idle) for way in ways]))
         return found, without
+
+    def rates_at(self, targets: LatencyTargets, share: float) -> tuple[float, float]:
+        """Returns the largest rates at which a share of requests meets targets, in closed form.
+
+        With speculation at the best γ, and without.
+        """
+        limit = partial(closed_limit, demand=self.demand, targets=targets, share=share)
+        found = [limit(self.server(gamma), gamma=gamma) for gamma in (*self.gammas, 0)]
+        return max(found[:-1]), found[-1]
 
 
 def _largest(way: Callable[[ArrayLike], Steady], targets: LatencyTargets, idle: float) -> float:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from simulator.numerics.arguments import integer
+
 # From servers' names of drafts to the kinds of `engines.kind.Drafted`.
 DRAFT_KINDS = MappingProxyType(
     {
@@ -130,6 +132,7 @@ class Arrivals:
     burst: Send N requests at once, and show the time until all are done, with no draft, a fixed
       gamma, and gamma by batch.
     slo: Latency targets, e.g. ttft=500,tpot=50 (milliseconds).
+    replicas: Servers that share the requests, which each gets in turn; rates are of all.
     """
 
     rate: tuple[float, ...] | None = None
@@ -138,8 +141,10 @@ class Arrivals:
     trace: Path | None = None
     burst: int | None = None
     slo: dict[str, float] | None = None
+    replicas: int = 1
 
     def __post_init__(self) -> None:
+        integer("replicas", self.replicas, at_least=1)
         for name, ms in (self.slo or {}).items():
             if name not in ("ttft", "tpot") or not 0 < ms < float("inf"):
                 raise ValueError(

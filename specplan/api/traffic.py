@@ -41,13 +41,16 @@ def requested(
     trace = None
     if load.trace is not None:
         trace = read_trace(text_lines(load.trace), name=str(load.trace))
-    demand = _demand(load, trace)
+    demand = replace(_demand(load, trace), replicas=load.replicas)
+    if trace is not None and simulation.simulate and load.replicas > 1:
+        raise ValueError("`replicas` cannot be combined with `trace` and `simulate`")
     burst = None if load.burst is None else _burst(load.burst, demand, trace)
     excluded = {
         "rate": load.rate,
         "slo": load.slo,
         "simulate": simulation.simulate or None,
         "requests": simulation.requests,
+        "replicas": load.replicas if load.replicas > 1 else None,
     }
     for name, value in excluded.items():
         if burst is not None and value is not None:
@@ -87,6 +90,7 @@ def requested(
         None if burst is not None else _arrivals(simulation, demand, trace),
         0 if simulation.seed is None else simulation.seed,
         burst,
+        load.replicas,
     )
     notes = (*whole.source.notes, *([_GRAPHS] if unknown else []))
     return request, notes, priced[0].setting.load

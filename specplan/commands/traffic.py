@@ -18,8 +18,9 @@ from specplan.options.declared import takes
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
 from specplan.options.plan_options import TrafficAnswer, TrafficFigure
 from specplan.reports.deployment import cost_json, cost_notes
+from specplan.reports.simulated import POLICIES
 from specplan.reports.table import Column, folded, possible, table
-from specplan.reports.traffic import POLICIES, graphs_lines, traffic_json, traffic_text
+from specplan.reports.traffic import graphs_lines, traffic_json, traffic_text
 
 # Each has a plainer option here, or a default that fits the load.
 _RARE = (

@@ -162,6 +162,7 @@ declare(
     trace=option(metavar="FILE"),
     burst=rare(metavar="N"),
     slo=option(callback=latency_targets, metavar="ttft=MS,tpot=MS"),
+    replicas=option(type=COUNT, metavar="N"),
 )
 declare(Simulation, requests=rare(metavar="N"), seed=rare(metavar="S"))
 

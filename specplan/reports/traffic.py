@@ -1,6 +1,6 @@
 """Tables and JSON of `specplan traffic`: steady states at each rate, and simulated arrivals."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,15 +9,10 @@ from simulator.choice.advice import certainty, percentage
 from simulator.numerics.intervals import CONFIDENCE, percent
 from simulator.traffic.answer import Interval, Traffic, TrafficRequest, TrafficRow
 from simulator.traffic.pair import Pair
-from simulator.traffic.policy import Simulated
 from specplan.reports.deployment import ranges_json
-from specplan.reports.table import Column, bounds, folded, possible, shown, table
+from specplan.reports.simulated import simulated_json, simulated_table
+from specplan.reports.table import Column, bounds, folded, possible, table
 
-_PERCENTILES = (50, 90, 99)
-POLICIES = {
-    "none": "none", "fixed": "fixed", "schedule": "by batch", "request": "by request",
-    "adaptive": "adaptive",
-}  # fmt: skip
 _NEAR = (
     "~ Above 80 % of the capacity these times may be too short: in simulations up to 12 % per "
     "token, and 40 % to the first token. --simulate shows them."
@@ -29,6 +24,7 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
     data: dict[str, Any] = {
         "prompt_tokens": demand.prompt_tokens,
         "output_tokens": demand.output_tokens,
+        "replicas": request.replicas,
         "rows": [_row_json(request.pair, row, found.draws) for row in found.rows],
         **_interval(most, found.max_rate, found.max_rate_interval),
         **_interval(f"{most}_without", found.max_rate_without, found.max_rate_without_interval),
@@ -41,11 +37,14 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
     if found.within_targets is not None:
         both = ("slo_requests_per_second", "slo_requests_per_second_without")
         data |= dict(zip(both, found.within_targets, strict=True))
+    if found.at_share is not None:
+        names = (f"{most}_at_share", f"{most}_at_share_without")
+        data |= {**dict(zip(names, found.at_share, strict=True)), "share": request.share}
     if request.arrivals is not None:
-        data["simulated"] = [_simulated_json(request, each) for each in found.simulated]
+        data["simulated"] = [simulated_json(request, each) for each in found.simulated]
     step = float(request.pair.drafting.seconds.min())
     prompts = float(request.pair.baseline.prompts.max_rate(demand.prompt_tokens, step))
-    return possible(data, prompts_per_second=prompts)
+    return possible(data, prompts_per_second=request.replicas * prompts)
 
 
 def traffic_text(
@@ -68,7 +67,7 @@ def traffic_text(
     ]
     if found.draws:
         columns += [("gain", "{chance} %"), ("risk of overload", "{risk}")]
-    chances = {row.rate: row.advice.gain_probability for row in found.rows if row.advice}
+    chances = {row.rate: row.gain_probability for row in found.rows if row.gamma}
     interval, without = (
         "" if each is None else f" ({percent()}: {each[0]:.3g} to {each[1]:.3g})"
         for each in (found.max_rate_interval, found.max_rate_without_interval)
@@ -84,6 +83,14 @@ def traffic_text(
             f"Mean times meet your targets up to {rate} requests/s with speculation, {plain} "
             "without (p99: --simulate)."
         )
+    if found.at_share is not None:
+        rate, plain = (f"{each:.3g}" for each in found.at_share)
+        lines.append(
+            f"{100 * request.share:.0f} % of the requests meet them up to {rate} requests/s with "
+            f"speculation, {plain} without."
+        )
+    if request.replicas > 1:
+        lines.insert(0, f"Rates and capacities are of {request.replicas} replicas together.")
     ranges = [f"{each.gamma} up to batch {each.last_batch}" for each in found.schedule]
     what = "Undecided: gamma to measure first," if found.undecided else "Advised gamma"
     apart = "A row's gamma is one for all batches of its rate, prompts included, so it may differ."
@@ -91,7 +98,7 @@ def traffic_text(
     if any(row.near_capacity for row in found.rows) and not found.simulated:
         lines.append(_NEAR)
     lines += graphs_lines(pair, {row.gamma for row in found.rows} - {0})
-    simulated = ["", _simulated_table(request, found.simulated)] if found.simulated else []
+    simulated = ["", simulated_table(request, found.simulated)] if found.simulated else []
     rates = table(rows, columns, note=lambda each: each["note"])
     return "\n".join([rates, "", *map(folded, lines), *simulated, *map(folded, notes)])
 
@@ -112,6 +119,7 @@ def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
         "request_ms": 1e3 * (first + (output_tokens - 1) * token if several else first),
         "tokens_per_second": row.tokens_per_second,
         "stable": row.stable,
+        "replicas_needed": row.replicas_needed,
         "near_capacity": row.near_capacity,
         "most_sequences": most,
         "beyond_graphs": pair.wall is not None and bool(pair.wall.beyond(batch, row.gamma)),
@@ -119,7 +127,7 @@ def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
     }
     if row.advice is not None:
         data["advised_gamma"] = row.advice.gamma
-        data["gain_probability"] = row.advice.gain_probability
+        data["gain_probability"] = row.gain_probability
     return data
 
 
@@ -137,7 +145,7 @@ def _cells(row: TrafficRow, data: Mapping[str, Any]) -> dict[str, Any]:
     cells, advice, risk = {**data}, row.advice, row.overload_risk
     if not row.stable:
         cells |= {"batch": None, "ttft_ms": None}
-        time, risk = f"overloaded (max {row.state.max_rate:.3g}/s)", None
+        time, risk = f"overloaded (max {row.most_requests:.3g}/s)", None
     elif np.isnan(row.state.token_seconds[0]):
         time = None
     else:
@@ -147,9 +155,11 @@ def _cells(row: TrafficRow, data: Mapping[str, Any]) -> dict[str, Any]:
             time += f" {bounds(low, high, '.1f').replace('inf', 'overloaded')}"
     notes = ["!"] * cells["beyond_graphs"] + ["~"] * row.near_capacity
     notes += ["misses the targets"] if row.on_target is False and row.stable else []
-    if advice is not None and advice.gamma == 0:
+    if not row.stable:
+        notes.append(f"{row.replicas_needed} replicas carry it")
+    elif advice is not None and advice.gamma == 0:
         notes.append("undecided: run it first" if advice.undecided else "not advised")
-    chance = None if advice is None else advice.gain_probability
+    chance = row.gain_probability
     return cells | {
         "with": row.gamma or "none",
         "time": time,
@@ -158,45 +168,6 @@ def _cells(row: TrafficRow, data: Mapping[str, Any]) -> dict[str, Any]:
         "risk": risk if risk is None else "< 1 %" if risk < 0.01 else f"{100 * risk:.0f} %",
         "note": ", ".join(notes),
     }
-
-
-def _simulated_json(request: TrafficRequest, each: Simulated) -> dict[str, Any]:
-    result, targets = each.result, request.targets
-    data = {"rate": each.rate, "policy": each.policy, "batch": result.batch}
-    for name, seconds in (("tpot_ms", result.token_seconds), ("ttft_ms", result.first_seconds)):
-        names = [name, *(f"{name}_p{share}" for share in _PERCENTILES)]
-        timed = seconds[~np.isnan(seconds)]
-        data |= dict.fromkeys(names)
-        if len(timed) > 0:
-            found = [timed.mean(), *np.percentile(timed, _PERCENTILES)]
-            data |= {key: 1e3 * float(value) for key, value in zip(names, found, strict=True)}
-    return {
-        **data,
-        "tokens_per_second": result.tokens_per_second,
-        "preemptions": result.preemptions,
-        "goodput": None if targets is None else each.rate * result.within(targets),
-    }
-
-
-def _simulated_table(request: TrafficRequest, found: Sequence[Simulated]) -> str:
-    def milliseconds(name: str) -> Callable[[dict[str, Any]], str]:
-        return lambda each: shown(each[name], ".4g" if (each[name] or 0) < 1e4 else ".0f")
-
-    columns: list[Column[dict[str, Any]]] = [
-        ("simulated", "{rate:g}"),
-        ("gamma", lambda each: POLICIES[each["policy"]]),
-        ("ms/token p50", milliseconds("tpot_ms_p50")),
-        ("p99", milliseconds("tpot_ms_p99")),
-        ("TTFT ms p50", milliseconds("ttft_ms_p50")),
-        ("p99", milliseconds("ttft_ms_p99")),
-        ("preempted", "{preemptions}"),
-    ]
-    rows, targets = [_simulated_json(request, each) for each in found], request.targets
-    if targets is not None:
-        columns.append(("on target", "{within:.1f} %"))
-        for row, each in zip(rows, found, strict=True):
-            row |= {"within": 100 * each.result.within(targets)}
-    return table(rows, columns)
 
 
 def graphs_lines(pair: Pair, gammas: set[int]) -> list[str]:

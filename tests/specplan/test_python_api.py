@@ -326,7 +326,7 @@ def test_an_unknown_keyword_is_a_type_error(make: Any) -> None:
             lambda: under_load(targets={"tptt": 9}),
             "ttft=MS, tpot=MS or both, above 0, got 'tptt=9'",
         ),
-        (lambda: under_load(rate=-1), "rate must lie between 0 and"),
+        (lambda: under_load(rate=-1), "rate must be above 0 requests a second, got -1"),
         (lambda: sp.measure(prompts=[]), "prompts must hold at least one prompt, got none"),
         (lambda: sp.measure(max_gamma=0), "max_gamma must be at least 1, got 0"),
         (lambda: sp.validate(max_new_tokens=0), "max_new_tokens must be at least 1, got 0"),

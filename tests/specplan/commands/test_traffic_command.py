@@ -303,3 +303,26 @@ def test_rates_near_the_capacity_say_that_their_times_are_too_short(sheet: str) 
     warning = "~ Above 80 % of the capacity these times may be too short"
     assert warning in run(asked, "traffic").stdout
     assert warning not in run(f"{asked} --simulate --requests 200", "traffic").stdout
+
+
+def test_replicas_are_servers_at_their_part_of_the_rate(sheet: str) -> None:
+    one = run_json(f"--rate 2 {LENGTHS} {sheet} --slo ttft=5000,tpot=100", "traffic")
+    three = run_json(f"--rate 6 --replicas 3 {LENGTHS} {sheet} --slo ttft=5000,tpot=100", "traffic")
+    for name in (
+        "most_requests_per_second",
+        "most_requests_per_second_at_share",
+        "break_even_rate",
+    ):
+        assert three[name] == (one[name] if one[name] is None else pytest.approx(3 * one[name]))
+    for own, shared in zip(one["rows"], three["rows"], strict=True):
+        assert shared["tpot_ms"] == pytest.approx(own["tpot_ms"])
+        assert shared["tokens_per_second"] == pytest.approx(3 * own["tokens_per_second"])
+
+
+def test_the_replicas_that_a_row_needs_carry_its_rate_and_one_fewer_do_not(sheet: str) -> None:
+    row = run_json(f"--rate 500 {LENGTHS} {sheet} --gamma 2", "traffic")["rows"][1]
+    needed = row["replicas_needed"]
+    assert not row["stable"]
+    for replicas, stable in ((needed, True), (needed - 1, False)):
+        asked = f"--rate 500 --replicas {replicas} {LENGTHS} {sheet} --gamma 2"
+        assert run_json(asked, "traffic")["rows"][1]["stable"] is stable
