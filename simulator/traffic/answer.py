@@ -31,8 +31,8 @@ class TrafficRequest:
     """A server, its load, and the requested computations.
 
     rates: requests per second, of all replicas.
-    replicas: number of servers, each of which gets one request after the other in turn.
-    share: share of requests of the largest rate that keeps the targets.
+    replicas: number of servers that share the requests in turn.
+    share: share of requests that must meet the targets at the largest rate.
     doubt: random draws of costs and acceptance; None if both are exact.
     arrivals: maps a rate to the requests to simulate; None: no simulation.
     burst: requests that arrive together, instead of arrivals at `rates`; None: no burst.
@@ -115,7 +115,7 @@ class Traffic:
     max_rate, max_rate_without: capacities in requests per second, with and without speculation.
     break_even: rate above which speculation slows requests down; 0 if always, None if never.
     within_targets: largest rates that meet targets, with and without speculation; None: no target.
-    at_share: largest rates at which a share of the requests meets them, likewise.
+    at_share: largest rates at which a share of the requests meets targets, as above.
     schedule: advised γ by batch size.
     simulated: simulation results per policy, for each rate that the server sustains.
     draws: number of posterior draws behind the intervals. If the inputs are exact, it is 0 and all
