@@ -115,7 +115,7 @@ class Traffic:
     max_rate, max_rate_without: capacities in requests per second, with and without speculation.
     break_even: rate above which speculation slows requests down; 0 if always, None if never.
     within_targets: largest rates that meet targets, with and without speculation; None: no target.
-    at_share: largest rates at which a share of the requests meets targets, as above.
+    at_share: largest rates at which a share of the requests meets them, in the same order.
     schedule: advised γ by batch size.
     simulated: simulation results per policy, for each rate that the server sustains.
     draws: number of posterior draws behind the intervals. If the inputs are exact, it is 0 and all
@@ -128,7 +128,7 @@ class Traffic:
     break_even: float | None
     within_targets: tuple[float, float] | None
     schedule: tuple[Range, ...]
-    at_share: tuple[float, float] | None = None
+    at_share: largest rates at which a share of the requests meets them, in the same order.
     simulated: tuple[Simulated, ...] = ()
     draws: int = 0
     max_rate_interval: Interval | None = None
@@ -208,7 +208,7 @@ def answer(request: TrafficRequest) -> Traffic:
 
 
 def _all(rates: tuple[float, float], replicas: int) -> tuple[float, float]:
-    """Returns the rates of all replicas for those of one."""
+    """Multiplies the rates of one server by the number of replicas."""
     speculating, without = rates
     return replicas * speculating, replicas * without
 
