@@ -128,7 +128,7 @@ class Traffic:
     break_even: float | None
     within_targets: tuple[float, float] | None
     schedule: tuple[Range, ...]
-    at_share: largest rates at which a share of the requests meets them, in the same order.
+    at_share: tuple[float, float] | None = None
     simulated: tuple[Simulated, ...] = ()
     draws: int = 0
     max_rate_interval: Interval | None = None
