@@ -306,7 +306,7 @@ def test_rates_near_the_capacity_say_that_their_times_are_too_short(sheet: str) 
 
 
 def test_replicas_are_servers_at_their_part_of_the_rate(sheet: str) -> None:
-    """Requests in turn arrive more evenly than a Poisson process, so as many or more keep targets."""
+    """Requests in turn arrive evenly, so the targets are kept as often as by one, or more."""
     one = run_json(f"--rate 2 {LENGTHS} {sheet} --slo ttft=5000,tpot=100", "traffic")
     three = run_json(f"--rate 6 --replicas 3 {LENGTHS} {sheet} --slo ttft=5000,tpot=100", "traffic")
     most = "most_requests_per_second"
