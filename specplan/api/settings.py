@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from simulator.numerics.arguments import integer
-
 # From servers' names of drafts to the kinds of `engines.kind.Drafted`.
 DRAFT_KINDS = MappingProxyType(
     {
@@ -144,7 +142,8 @@ class Arrivals:
     replicas: int = 1
 
     def __post_init__(self) -> None:
-        integer("replicas", self.replicas, at_least=1)
+        if type(self.replicas) is not int or self.replicas < 1:
+            raise ValueError(f"replicas must be an integer of at least 1, got {self.replicas!r}")
         for name, ms in (self.slo or {}).items():
             if name not in ("ttft", "tpot") or not 0 < ms < float("inf"):
                 raise ValueError(

@@ -181,5 +181,6 @@ def test_an_interrupt_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
         return file
 
     monkeypatch.setattr(zipfile.ZipFile, "open", interrupted)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     with pytest.raises(KeyboardInterrupt):
         sealed({"a": np.zeros(3)})
