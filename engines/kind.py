@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.schedule import Range
     from simulator.cost.setting import Wall
+    from simulator.cost.zero import ReportedZero
 
 
 def never_zero(ranges: Sequence[Range]) -> tuple[Range, ...]:
@@ -96,6 +97,7 @@ class Exports:
       the tree contains the outputs of other requests.
     tree: draft trees. Arguments: depth; largest number of children of a node; number of nodes.
     former: pairs of a text that these functions write and its spelling in older versions.
+    zero: reported price of drafting nothing on a server that speculates; None: no report.
     """
 
     model_method: str
@@ -110,6 +112,7 @@ class Exports:
     suffix: Callable[[int, int, bool], str] | None = None
     tree: Callable[[int, int, int], str] | None = None
     former: tuple[tuple[str, str], ...] = ()
+    zero: ReportedZero | None = None
 
 
 @dataclass(frozen=True, slots=True)

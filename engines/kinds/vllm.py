@@ -18,6 +18,7 @@ from engines.kind import (
     never_zero,
 )
 from simulator.cost.setting import Wall
+from simulator.cost.zero import ReportedZero
 
 if TYPE_CHECKING:
     from simulator.choice.schedule import Range
@@ -37,6 +38,15 @@ _NO_ZERO = """\
 # the edge of the range (49548), and DSpark does not start (pull request 47737)."""
 _UNTESTED = "# vLLM tests schedules with EAGLE, EAGLE-3 and DFlash; others may not work."
 _TESTED = ("eagle", "eagle3", "dflash")
+# Times per token of a schedule that never drafts, and of a server without speculation: 15.317 and
+# 14.374 ms at 2 requests, 93.820 and 77.164 ms at 189 (H100 NVL, vLLM 0.27.1, a comment on issue
+# 49548 of 24 August 2026). Other reports: 4 to 11 % (issue 53420), 31 % (49986).
+_REPORTED = ReportedZero(
+    ratios=((2, 15.317 / 14.374), (189, 93.820 / 77.164)),
+    low=1.04,
+    high=1.31,
+    source="reports of vLLM: issues 49548, 49986 and 53420",
+)
 
 
 def _flag(config: Mapping[str, object]) -> str:
@@ -119,6 +129,7 @@ KIND = EngineKind(
         draft_sampling=None,
         judges_blocks=True,
         schedule=_schedule,
+        zero=_REPORTED,
         lookup=_lookup,
         lookup_rule=EARLIEST,
         suffix=_suffix,

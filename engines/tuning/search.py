@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from engines.tuning.bench import Bench, NotObeyedError
 from engines.tuning.outlook import Costs, Outlook, with_threshold
-from engines.tuning.tuned import Advised, Tuned, TunedRun, read_tuned
+from engines.tuning.tuned import OF_ZERO, SPECULATING, Advised, Tuned, TunedRun, read_tuned
 from estimator.prompts.prompts import prompts_hash
 from estimator.writing import write_json
 from simulator.cost.fitted.runs import LoadPoint
@@ -52,6 +52,7 @@ class Search:
             setup={**setup, **own, "seed": how.seed, "prompts": prompts_hash(bench.prompts)},
             context=round(sum(lengths) / len(lengths) + how.text.max_new_tokens / 2),
             together=how.together,
+            notes=(OF_ZERO,) if setup.get("zero") == SPECULATING else (),
         )
         self._end = time.monotonic() + how.timing.seconds("")
         if how.output is not None and how.output.is_file() and how.output.stat().st_size > 0:

@@ -25,7 +25,7 @@ from engines.tuning.bench import Bench, obeyed
 from engines.tuning.outlook import Costs
 from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning
 from engines.tuning.search import Search, Shown
-from engines.tuning.tuned import Tuned
+from engines.tuning.tuned import SPECULATING, Tuned
 from estimator.draft_names.kind import EMBEDDED, one_draft
 from estimator.loading.pairs import load
 from estimator.progress import SILENT, Progress
@@ -118,6 +118,8 @@ def _server(request: TuneServer) -> Ready:
     if how.p_mins and not by_request:
         raise ValueError("p-min needs a server that takes its settings by request, got another one")
     setup = {"engine": kind.name, "model": server.model or ""}
+    if by_request:
+        setup["zero"] = SPECULATING
 
     def serve(setting: Setting) -> AbstractContextManager[EngineServer]:
         own = LlamaCppServer(server.url, gamma=setting.gamma, p_min=setting.p_min)

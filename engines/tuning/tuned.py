@@ -22,6 +22,12 @@ from simulator.cost.fitted.runs import USUAL_ERROR, LoadPoint, Run
 from simulator.numerics.intervals import CONFIDENCE
 
 FORMAT = "specplan tune 1"
+# `setup["zero"]` where K = 0 ran on a server that has a draft and drafts nothing.
+SPECULATING = "speculating"
+OF_ZERO = (
+    "gamma 0 ran on this server, which has its draft and drafts nothing. One that is started "
+    "without a draft may be faster: run that, too, before you call gamma 0 the baseline."
+)
 # The standard error of a median over a mean's, for normal noise; and the least relative error.
 MEDIAN, LEAST_ERROR = 1.2533, 0.003
 # A larger change of the baseline's time is reported.
@@ -106,6 +112,11 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     format: str = FORMAT
     confidence: Level = CONFIDENCE
 
+    @property
+    def speculating_zero(self) -> bool:
+        """Whether K = 0 ran on a server that has a draft and drafts nothing."""
+        return self.setup.get("zero") == SPECULATING
+
     def at(self, concurrency: int) -> tuple[TunedRun, ...]:
         """Returns the runs at a concurrency without a confidence threshold (p_min = 0)."""
         return tuple(row for row in self.rows if row.concurrency == concurrency and row.p_min == 0)
@@ -152,6 +163,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
                 USUAL_ERROR if row.error_percent is None else row.error_percent / 100,
                 row.rates,
                 row.drafts or None,
+                speculating=row.gamma == 0 and self.speculating_zero,
             )
             for row in self.rows
             if row.measured and row.ms_per_token is not None and row.p_min == 0

@@ -1,11 +1,13 @@
 """Schedules: the γ to run at each batch size, from plans for several batch sizes."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
 
 from simulator.choice.plan import Plan
+from simulator.choice.walltime import TIE
 from simulator.numerics.arguments import integer
 
 # Lists of more than DENSE batch sizes are first planned in steps of the factor STEP above SMALL.
@@ -56,28 +58,37 @@ class Range:
     gamma: int
 
 
-def schedules(rows: Sequence[Plan], only: int | None = None) -> dict[int, tuple[Range, ...]]:
+def schedules(
+    rows: Sequence[Plan], only: int | None = None, *, restarted: bool = False
+) -> dict[int, tuple[Range, ...]]:
     """Returns ranges of batch sizes with the γ to run, for each context.
 
     Batch sizes that do not fit into memory are left out. If the advice for a batch size is
-    undecided, its γ is the γ to measure. only: the γ to use wherever it gains; None: the advised γ.
+    undecided, its γ is the γ to measure. A server that drafts at some batch size has its draft at
+    all of them: γ = 0 there has the price of `CostSetting.zero`.
+
+    only: the γ to use wherever it gains; None: the advised γ.
+    restarted: compare with a server without speculation at every batch size instead.
     """
     fitting: dict[int, dict[int, Plan]] = {}
     for row in rows:
         load = row.cost.setting.load
         if load is not None and load.fits:
             fitting.setdefault(load.context, {})[row.cost.setting.batch] = row
-    return {
-        context: schedule(
-            {batch: _scheduled(row, only) for batch, row in plans.items()},
-            {
-                batch: row.within(row.near)
-                for batch, row in plans.items()
-                if only is None and not row.advice.measured
-            },
-        )
-        for context, plans in fitting.items()
-    }
+    found = {}
+    for context, plans in fitting.items():
+        gammas = {batch: _scheduled(row, only) for batch, row in plans.items()}
+        near = {
+            batch: row.within(row.near)
+            for batch, row in plans.items()
+            if only is None and not row.advice.measured
+        }
+        if not restarted and any(gammas.values()):
+            for batch, row in plans.items():
+                if gammas[batch] == 0 and (faster := faster_than_zero(row, only)):
+                    gammas[batch], near[batch] = min(faster), faster
+        found[context] = schedule(gammas, near)
+    return found
 
 
 def _scheduled(row: Plan, only: int | None) -> int:
@@ -85,6 +96,21 @@ def _scheduled(row: Plan, only: int | None) -> int:
         return row.advice.test_gamma or row.advised_gamma
     able = only in row.curve.gamma[row.allowed].tolist()
     return only if able and row.at.improvement_factor > 1 else 0
+
+
+def faster_than_zero(row: Plan, only: int | None = None) -> set[int]:
+    """Returns each γ near the best that is faster than a server that speculates and drafts nothing.
+
+    Empty if there is none, or if the price of drafting nothing is not known.
+    """
+    zero = row.setting.zero
+    gammas = row.candidates if only is None else row.candidates[row.candidates == only]
+    if zero is None or len(gammas) == 0:
+        return set()
+    medians = row.curve.gains.medians[gammas - 1]
+    if medians.max() <= -math.log(zero.ratio):
+        return set()
+    return set(gammas[medians >= medians.max() + math.log1p(-row.near) - TIE].tolist())
 
 
 def schedule(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from simulator.cost.zero import SpeculatingZero
 
 # Tokens in each sequence's cache, where nobody states them.
 DEFAULT_CONTEXT = 1024
@@ -117,6 +120,7 @@ class CostSetting:
     wall: the largest step that the server runs as a captured graph; None if no limit is known.
     draft_share: weights of a draft step over weights of a target step; None if not known.
     timed: the γ with measured speed-ups; only these are advised. Empty: any γ may be advised.
+    zero: the price of drafting nothing on a server that speculates; None: not known.
     """
 
     batch: int = 1
@@ -128,6 +132,7 @@ class CostSetting:
     wall: Wall | None = None
     draft_share: float | None = None
     timed: tuple[int, ...] = ()
+    zero: SpeculatingZero | None = None
 
     @property
     def fits(self) -> bool:

@@ -26,6 +26,14 @@ def planned_costs(costs: CostInput, max_gamma: int, c_hat: float | None = None) 
             for each in every]  # fmt: skip
 
 
+def zeroed(cost: Cost, engine: EngineKind | None) -> Cost:
+    """Returns the cost with the reported price of drafting nothing, unless runs measured it."""
+    reported = None if engine is None or engine.exports is None else engine.exports.zero
+    if reported is None or cost.setting.zero is not None:
+        return cost
+    return cost.with_setting(zero=reported.at(cost.setting.batch))
+
+
 def law_of(draft_kind: str | None, costs: Sequence[Cost] = ()) -> str | None:
     """Returns the kind of draft that selects the prior of acceptance rates; None: not known.
 

@@ -157,6 +157,10 @@ class Plans(Sequence[PlanResult]):
             raise ValueError("a schedule needs plans that differ only in batch size and context")
         return schedules(self.every, self.question.choice.gamma)
 
+    @cached_property
+    def _paying(self) -> dict[int, tuple[Range, ...]]:
+        return schedules(self.every, self.question.choice.gamma, restarted=True)
+
     @property
     def schedule(self) -> tuple[Range, ...]:
         """The γ to run by range of batch sizes; at the first context if there are several."""
@@ -164,8 +168,12 @@ class Plans(Sequence[PlanResult]):
 
     @property
     def crossing(self) -> int | None:
-        """The largest batch size at which speculation pays; None if it pays at none."""
-        return last_paying_batch(self.schedule)
+        """The largest batch size at which speculation pays; None if it pays at none.
+
+        It is compared with a server without speculation. The schedule may draft at larger batch
+        sizes, since drafting nothing has a price on a server that speculates.
+        """
+        return last_paying_batch(next(iter(self._paying.values()), ())) if self.schedule else None
 
     @property
     def fits(self) -> tuple[bool, ...]:

@@ -12,7 +12,14 @@ from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.plans import MOST_ROWS, PlanRequest, plans
 from simulator.choice.schedule import DENSE, coarse, middles
 from simulator.cost.costs import Costs
-from specplan.api.completed_costs import CostInput, law_of, planned_costs, sized, walled
+from specplan.api.completed_costs import (
+    CostInput,
+    law_of,
+    planned_costs,
+    sized,
+    walled,
+    zeroed,
+)
 from specplan.api.recorded import Recorded
 from specplan.api.runs import Runs, completed
 from specplan.api.settings import COPIES, DRAFT_KINDS, Choice, Graphs, StoppingSettings
@@ -140,6 +147,8 @@ class Question:
     ) -> PlanRequest:
         choice, profile = self.choice, self.profile
         runs = costs.runs if isinstance(costs, Costs) else ()
+        server = costs.server if isinstance(costs, Costs) else None
+        engine = engine_kinds().get(server or "", self.exporting)
         served, c_hat = (None, None) if profile is None else (profile.setup.target, profile.c_hat)
 
         def priced(batches: Sequence[int] | None) -> tuple[Cost, ...]:
@@ -147,7 +156,7 @@ class Question:
             if batches is not None and isinstance(costs, Costs):
                 some = costs.with_batches(batches)
             every = [
-                each.with_setting(wall=wall) if wall is not None else each
+                zeroed(each if wall is None else each.with_setting(wall=wall), engine)
                 for each in planned_costs(some, choice.max_gamma, c_hat)
             ]
             if choice.draft is None and not runs:

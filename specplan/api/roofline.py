@@ -27,6 +27,7 @@ from simulator.cost.roofline.deployment import (
 )
 from simulator.cost.roofline.forward import MEASURED_HIGH, MEASURED_LOW
 from simulator.cost.setting import DEFAULT_CONTEXT, CostSetting, Load
+from simulator.cost.zero import measured_zero
 from specplan.api.deployed import DATA_SHEET, Deployed, Loads
 from specplan.api.deployment import best_cost, deployment_of, with_weights
 
@@ -135,8 +136,9 @@ class Roofline(Deployed, Loads, Costs):
                 )
                 for load in loads
             )
-        cost = best_cost(self, deployment, loads, self.runs)
-        runs = len(self.runs)
+        used = [run for run in self.runs if not run.speculating]
+        cost = best_cost(self, deployment, loads, used)
+        runs = len(used)
         known = "public measurements" + (f" and {runs} run{'s' * (runs > 1)}" if runs else "")
         unnamed = () if self.engine is not None or runs else (NAME_THE_ENGINE,)
         both = self.activations is None and with_weights(self, deployment.hardware)
@@ -155,7 +157,7 @@ class Roofline(Deployed, Loads, Costs):
                 load,
                 ParametricCost(cost.posterior, load),
                 replace(self._load(deployment, load), **changed),
-            )
+            ).with_setting(zero=measured_zero(self.runs, load.batch))
             for load in loads
         )
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engines.kind import engine_kinds
 from estimator.progress import notice
 from simulator.cost.costs import Costs
 from simulator.numerics.arguments import integer
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.pair import Pair
 from simulator.traffic.server import Prompts, Server, by_batch
-from specplan.api.completed_costs import CostInput, planned_costs
+from specplan.api.completed_costs import CostInput, planned_costs, zeroed
 from specplan.api.settings import Batching
 
 if TYPE_CHECKING:
@@ -34,10 +35,12 @@ def costs_under_load(
     costs: CostInput, demand: Demand, batching: Batching, c_hat: float | None = None
 ) -> tuple[Cost, ...]:
     """Returns the costs of steps at each batch size, ascending, at the requests' mean context."""
+    engine = engine_kinds().get((costs.server if isinstance(costs, Costs) else None) or "")
     if isinstance(costs, Costs):
         context, longest = round(demand.context), batching.max_gamma
         costs = costs.under_load(batching.slots, context, max_gamma=longest)
-    some = planned_costs(costs, batching.max_gamma, c_hat)
+    priced = planned_costs(costs, batching.max_gamma, c_hat)
+    some = [zeroed(cost, engine) for cost in priced]
     found = sorted(some, key=lambda cost: cost.setting.batch)
     contexts = {None if e.setting.load is None else e.setting.load.context for e in found}
     if len(contexts) > 1 or len({cost.setting.batch for cost in found}) < len(found):
@@ -97,6 +100,13 @@ def pair_of(
         with_draft,
         _cache_tokens(priced) if batching.cache_tokens is None else batching.cache_tokens,
     )
+    alone_server = server.without(alone)
+    zeros = [1.0 if cost.setting.zero is None else cost.setting.zero.ratio for cost in priced]
+    if max(zeros) != 1 or min(zeros) != 1:
+        # A server that has its draft pays for it where it drafts nothing.
+        seconds = server.seconds.copy()
+        seconds[:, 0] *= by_batch(batches, [[each] for each in zeros], batching.slots)[:, 0]
+        server = replace(server, seconds=seconds)
     observed = gammas[priced[0].setting.allows(gammas)]
     observed = observed[observed <= (accepting.most_gamma or longest)].tolist()
     timed = [gamma for gamma in observed if gamma in priced[0].setting.timed] or observed
@@ -109,7 +119,7 @@ def pair_of(
         )
     measured = {cost.setting.batch: _measured(cost) for cost in priced}
     known = all(cost.posterior is None or cost.posterior.calibrated for cost in priced)
-    return Pair(server, server.without(alone), demand, tuple(captured), measured, known, wall)
+    return Pair(server, alone_server, demand, tuple(captured), measured, known, wall)
 
 
 def _prompts(cost: Cost, demand: Demand, batching: Batching) -> tuple[Prompts, Prompts]:

@@ -30,6 +30,8 @@ _SPEEDS = ("tpot", "tps", "total_tps")
 _ACCEPTED = ("length", "rates", "accepted")
 _ALIASES = {"K": "gamma", "k": "gamma"}
 _KEYS = ("file", "gamma", *_SPEEDS, *_ACCEPTED, "batch", "context", "error", "tokens")
+# The word of a run at K = 0 on a server that speculates.
+_MARK = "speculating"
 
 
 @callback
@@ -59,6 +61,7 @@ def parse_run(text: str) -> Run:
     tokens: number of generated tokens, with accepted=A/B if drafts ended early.
     batch (default 1); context (tokens); error: standard error of the time, in % (default 2).
     file: source of `specplan observe`, in place of time and length; may state gamma and batch.
+    speculating: a word without value, at gamma 0: the server has a draft and drafts nothing.
     """
     from simulator.cost.fitted.runs import USUAL_ERROR, LoadPoint, Run
 
@@ -66,10 +69,12 @@ def parse_run(text: str) -> Run:
     for part in text.split(","):
         key, equals, value = (each.strip() for each in part.partition("="))
         key = _ALIASES.get(key, key)
+        if key == _MARK and not equals:
+            equals, value = "=", "yes"
         if not equals and "rates" in stated:
             rates = f"{stated['rates']}/{key}"
             raise ValueError(f"rates are separated by /, got {text!r}: write rates={rates}")
-        if not equals or key not in _KEYS:
+        if not equals or key not in (*_KEYS, _MARK):
             raise ValueError(f"must be KEY=VALUE,... with keys {', '.join(_KEYS)}, got {part!r}")
         if key in stated:
             raise ValueError(f"{key} is given twice in {text!r}")
@@ -91,7 +96,9 @@ def parse_run(text: str) -> Run:
         raise ValueError(f"{given[0]} must not be given at gamma 0, in {text!r}")
     seconds = _seconds(stated, load.batch, text)
     if gamma == 0:
-        return Run(load, seconds, error=error, model=model)
+        return Run(load, seconds, error=error, model=model, speculating=_MARK in stated)
+    if _MARK in stated:
+        raise ValueError(f"{_MARK} must be given with gamma=0 only, got {text!r}")
     if accepted is None and not given:
         return Run(load, seconds, gamma, math.nan, error)
     found = _accepted(stated, gamma, text) if accepted is None else accepted

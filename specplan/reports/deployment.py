@@ -9,6 +9,7 @@ from simulator.choice.advice import certainty, percentage
 from simulator.choice.plan import Plan
 from simulator.choice.schedule import Range, last_paying_batch, schedules
 from simulator.cost.setting import CostSetting, Load, Wall
+from specplan.reports.zero import zero_lines
 
 _MOSTLY = 0.5
 _ESTIMATED = {
@@ -148,7 +149,7 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
         rises = any(later.gamma > each.gamma > 0 for each, later in pairwise(ranges))
         if rises and not any(row.advice.measured for row in some.values()):
             lines.append("K rises with the batch where a further token adds less to a step.")
-        last = last_paying_batch(ranges)
+        last = last_paying_batch(schedules(rows, only, restarted=True)[context])
         undecided = [str(row.setting.batch) for row in rows if row.advice.undecided]
         if undecided:
             where = "" if len(undecided) == len(rows) else f" at batch {', '.join(undecided)}"
@@ -171,6 +172,8 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
             fits = " that fits" if getattr(some[last].setting.load, "needed_gb", None) else ""
             where = f"at batch {last}, the largest planned{fits}."
             lines.append(_surely(some[last], "almost certain", f"Speculation still pays {where}"))
+        if not undecided:
+            lines += zero_lines(rows, only, context)
         if len(ranges) > 1:
             lines.append("K changes only where keeping it would lose more than 1 %.")
     return lines

@@ -24,6 +24,7 @@ from specplan.reports.deployment import (
 from specplan.reports.kept import kept_json
 from specplan.reports.plan import BEYOND, notes_of, points_of, require_possible, speeds
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, folded, table
+from specplan.reports.zero import break_evens_json, zero_json
 
 _ESTIMATED = {"between": "interpolated", "beyond": "beyond your runs"}
 _OF_LOAD = (
@@ -42,6 +43,7 @@ def plans_json(rows: Sequence[Plan], every: Sequence[Plan] = ()) -> dict[str, An
     data: dict[str, Any] = {"rows": [plan_fields(row) for row in rows]}
     if of_loads(rows):
         data["schedule"] = schedules_json(every or rows, rows[0].only)
+        data["last_batch"] = break_evens_json(every or rows, rows[0].only)
     return data
 
 
@@ -117,6 +119,7 @@ def plan_fields(plan: Plan) -> dict[str, Any]:
         "advised_gamma": plan.advised_gamma if setting.fits else None,
         "kept": kept_json(plan.kept),
         "test_gamma": advice.test_gamma,
+        "zero": zero_json(plan),
         "gain_certain": advice.certain if plan.curve.in_doubt else None,
         "gain_probability": advice.gain_probability,
         **{name: getattr(setting.load, name, None) for name in _OF_LOAD},

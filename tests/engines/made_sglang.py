@@ -10,7 +10,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-STEP_SECONDS, DRAFTED_SECONDS = 4e-4, 2e-5
+STEP_SECONDS, DRAFTED_SECONDS = 0.01, 0.0005
 
 
 def parsed() -> argparse.Namespace:

@@ -15,6 +15,7 @@ from simulator.cost.fitted.posterior import FittedMachine, Posterior
 from simulator.cost.fitted.prior import vague_prior
 from simulator.cost.fitted.runs import LoadPoint, Run
 from simulator.cost.setting import Load
+from simulator.cost.zero import measured_zero
 from simulator.numerics.arguments import Floats
 from simulator.numerics.lattice import normal_column
 
@@ -44,6 +45,9 @@ def costs_by_batch(runs: Sequence[Run], batches: Sequence[int] | None = None) ->
 
     batches: batch sizes; None: the complete ones, or the only batch size of all runs.
     """
+    every, runs = runs, [run for run in runs if not run.speculating]
+    if not runs:
+        raise ValueError("runs must have one of a server without speculation or with drafts")
     by_batch = defaultdict(list)
     for run in sorted(runs, key=lambda run: run.load.batch):
         by_batch[run.load.batch].append(run)
@@ -52,14 +56,21 @@ def costs_by_batch(runs: Sequence[Run], batches: Sequence[int] | None = None) ->
             "--run of several contexts needs --target-config, --draft-config and --gpu"
         )
     if len(by_batch) == 1 and batches is None:
-        return (cost_of_runs(runs),)
+        return (_zeroed(cost_of_runs(runs), every),)
     missing = {batch: _missing(each) for batch, each in by_batch.items()}
     lacking = tuple(each for each in missing.values() if each)
     complete = [batch for batch in by_batch if not missing[batch]]
     known = {batch: posterior_of_runs(by_batch[batch]) for batch in complete}
     if not known:
         raise ValueError(f"no batch was run both with and without speculation. {' '.join(lacking)}")
-    return tuple(_priced(known, batch, runs[0].load.context, lacking) for batch in batches or known)
+    context = runs[0].load.context
+    costs = (_priced(known, batch, context, lacking) for batch in batches or known)
+    return tuple(_zeroed(cost, every) for cost in costs)
+
+
+def _zeroed(cost: Cost, runs: Sequence[Run]) -> Cost:
+    zero = measured_zero(runs, cost.setting.batch)
+    return cost if zero is None else cost.with_setting(zero=zero)
 
 
 def _missing(runs: Sequence[Run]) -> str:

@@ -41,6 +41,7 @@ class Run:
     drafts: number of counted blocks.
     draft_share: number of weights of the draft divided by the number of weights of the target.
     drafted: mean drafted tokens per block if drafts ended early; None if blocks drafted γ tokens.
+    speculating: at γ = 0, whether the server was started with a draft and drafted nothing.
     """
 
     load: LoadPoint
@@ -53,6 +54,7 @@ class Run:
     model: str | None = None
     draft_share: float | None = None
     drafted: float | None = None
+    speculating: bool = False
 
     def __post_init__(self) -> None:
         seconds = self.seconds_per_token
@@ -67,6 +69,11 @@ class Run:
             raise ValueError(f"error must lie in [0, 100) %, got {100 * self.error:g}")
         if self.gamma != 0:
             integer("gamma", self.gamma, at_least=1)
+            if self.speculating:
+                raise ValueError(
+                    "speculating must be given at gamma 0 (a server that has a draft and "
+                    f"drafts nothing), got gamma {self.gamma}"
+                )
         longest = self.gamma + 1
         if self.counted and not 1 <= self.length <= longest:
             raise ValueError(
@@ -104,6 +111,10 @@ class Run:
         counted = math.nan if length is None else length
         return cls(load, seconds, gamma, counted, error / 100, tuple(rates))
 
+    def on_speculating(self) -> "Run":
+        """Returns this run at γ = 0 as one of a server that has a draft and drafts nothing."""
+        return replace(self, speculating=True)
+
     @property
     def mean_drafted(self) -> float:
         return float(self.gamma) if self.drafted is None else self.drafted
@@ -127,7 +138,7 @@ def pooled(runs: Sequence[Run]) -> tuple[Run, ...]:
     """
     settings = defaultdict(list)
     for run in runs:
-        settings[run.load, run.gamma, run.drafted is None].append(run)
+        settings[run.load, run.gamma, run.drafted is None, run.speculating].append(run)
     return tuple(_mean(each) if len(each) > 1 else each[0] for each in settings.values())
 
 

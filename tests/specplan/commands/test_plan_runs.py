@@ -298,3 +298,40 @@ def test_lengths_of_runs_that_rise_are_named_and_planned_by_the_law() -> None:
     assert found["curve"][-1]["expected_tokens"] < 3
     (note,) = found["notes"]
     assert note.startswith("2.33 tokens per call at gamma 3 do not fit the 1.87 at gamma 2")
+
+
+def test_a_speculating_zero_gives_three_choices_and_is_no_baseline() -> None:
+    runs = "--run gamma=0,tpot=10 --run gamma=3,tpot=10.5,length=2"
+    marked = f"{runs} --run gamma=0,speculating,tpot=11.2"
+    plain, plan = planned(runs), planned(marked)
+    zero = plan.pop("zero")
+    assert plain.pop("zero") is None
+    assert isinstance(zero, dict)
+    assert zero["ratio"] == pytest.approx(1.12)
+    assert zero["low"] < 1.12 < zero["high"]
+    assert zero["source"] == "your runs at batch 1"
+    assert zero["faster_gamma"] == 2
+    assert {**plan, "notes": None} == {**plain, "notes": None}
+    text = " ".join(run(marked).stdout.split())
+    assert "takes 1.12 times [1.07, 1.17] the time of one without speculation" in text
+    assert "one that has its draft anyway is 11 % faster with K = 2" in text
+
+
+def test_a_schedule_drafts_on_where_drafting_nothing_is_slower() -> None:
+    runs = "--run gamma=0,tpot=10 --run gamma=3,tpot=7,length=2.3 "
+    runs += "--run gamma=0,tpot=20,batch=64 --run gamma=3,tpot=21.5,length=2.3,batch=64"
+    marked = f"{runs} --run gamma=0,speculating,tpot=23,batch=64"
+    plain, plan = (planned(f"{each} --batch 1:64:1") for each in (runs, marked))
+    (without,), (last,) = plain["last_batch"], plan["last_batch"]  # type: ignore[misc]
+    assert without["against_none"] == without["against_zero"] < 64
+    assert last == {**without, "against_zero": 64}
+    assert plain["schedule"][-1]["gamma"] == 0  # type: ignore[index]
+    assert plan["schedule"][-1]["gamma"] > 0  # type: ignore[index]
+    text = " ".join(run(f"{marked} --batch 1:64:1").stdout.split())
+    assert f"Beyond batch {without['against_none']} a server without speculation" in text
+    assert "should draft up to batch 64" in text
+
+
+def test_a_word_that_marks_a_run_needs_gamma_zero() -> None:
+    with pytest.raises(ValueError, match="speculating must be given with gamma=0 only"):
+        parse_run("gamma=3,speculating,tpot=5,length=2")
