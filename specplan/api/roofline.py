@@ -15,7 +15,7 @@ from simulator.cost.costs import Costs
 from simulator.cost.fitted.fit import ParametricCost
 from simulator.cost.fitted.machine import seconds_of
 from simulator.cost.fitted.posterior import Posterior
-from simulator.cost.fitted.runs import LoadPoint, Run, require_consistent
+from simulator.cost.fitted.runs import LoadPoint, Run, measured_zero, require_consistent
 from simulator.cost.roofline.cost import RooflineCost
 from simulator.cost.roofline.deployment import (
     Deployment,
@@ -27,7 +27,6 @@ from simulator.cost.roofline.deployment import (
 )
 from simulator.cost.roofline.forward import MEASURED_HIGH, MEASURED_LOW
 from simulator.cost.setting import DEFAULT_CONTEXT, CostSetting, Load
-from simulator.cost.zero import measured_zero
 from specplan.api.deployed import DATA_SHEET, Deployed, Loads
 from specplan.api.deployment import best_cost, deployment_of, with_weights
 

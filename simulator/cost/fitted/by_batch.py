@@ -13,9 +13,8 @@ from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.machine import PARAMETERS
 from simulator.cost.fitted.posterior import FittedMachine, Posterior
 from simulator.cost.fitted.prior import vague_prior
-from simulator.cost.fitted.runs import LoadPoint, Run
+from simulator.cost.fitted.runs import LoadPoint, Run, measured_zero
 from simulator.cost.setting import Load
-from simulator.cost.zero import measured_zero
 from simulator.numerics.arguments import Floats
 from simulator.numerics.lattice import normal_column
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 from simulator.cost.setting import DEFAULT_CONTEXT
+from simulator.cost.zero import SpeculatingZero
 from simulator.numerics.arguments import integer
 from simulator.numerics.intervals import deviations
 
@@ -196,3 +197,24 @@ def log_gains(runs: Sequence[Run]) -> dict[int, tuple[float, float]]:
         for gamma, run in means.items()
         if gamma > 0
     }
+
+
+def measured_zero(runs: Sequence[Run], batch: int) -> SpeculatingZero | None:
+    """Returns the ratio of two runs without drafts, at the measured batch size nearest to `batch`.
+
+    None if no load was run with K = 0 on both kinds of server.
+    """
+    found = {}
+    means = {(run.load, run.speculating): run for run in pooled(runs) if run.gamma == 0}
+    for (load, speculating), run in means.items():
+        plain = means.get((load, False))
+        if speculating and plain is not None:
+            found[load.batch] = (run, plain)
+    if not found:
+        return None
+    nearest = min(found, key=lambda each: abs(math.log(each / batch)))
+    run, plain = found[nearest]
+    log = math.log(run.seconds_per_token / plain.seconds_per_token)
+    reach = deviations() * math.hypot(run.error, plain.error)
+    low, high = math.exp(log - reach), math.exp(log + reach)
+    return SpeculatingZero(math.exp(log), low, high, f"your runs at batch {nearest}")

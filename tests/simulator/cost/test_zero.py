@@ -10,10 +10,10 @@ from simulator.acceptance.acceptance import Iid
 from simulator.choice.plans import PlanRequest, plans
 from simulator.choice.schedule import faster_than_zero, schedules
 from simulator.cost.fitted.by_batch import costs_by_batch
-from simulator.cost.fitted.runs import Run
+from simulator.cost.fitted.runs import Run, measured_zero
 from simulator.cost.setting import Load
 from simulator.cost.times import Times
-from simulator.cost.zero import ReportedZero, SpeculatingZero, measured_zero
+from simulator.cost.zero import ReportedZero, SpeculatingZero
 
 ZERO = SpeculatingZero(1.1, 1.05, 1.2, "made")
 
