@@ -7,8 +7,8 @@ pays the time of the first; a server without speculation has the time of the sec
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
+from itertools import pairwise
+from math import log
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class ReportedZero:
 
     def at(self, batch: int) -> SpeculatingZero:
         """Returns the ratio at a batch size, linear in the logarithm of the batch in between."""
-        batches, ratios = np.array(self.ratios).T
-        ratio = float(np.interp(np.log(batch), np.log(batches), ratios))
+        ratio = self.ratios[0 if batch < self.ratios[0][0] else -1][1]
+        for (first, low), (last, high) in pairwise(self.ratios):
+            if first <= batch <= last:
+                ratio = low + (high - low) * log(batch / first) / log(last / first)
         return SpeculatingZero(ratio, min(self.low, ratio), max(self.high, ratio), self.source)
