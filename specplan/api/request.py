@@ -148,7 +148,7 @@ class Question:
         choice, profile = self.choice, self.profile
         runs = costs.runs if isinstance(costs, Costs) else ()
         server = costs.server if isinstance(costs, Costs) else None
-        engine = engine_kinds().get(server or "", self.exporting)
+        engine = self.exporting if server is None else engine_kinds().get(server)
         served, c_hat = (None, None) if profile is None else (profile.setup.target, profile.c_hat)
 
         def priced(batches: Sequence[int] | None) -> tuple[Cost, ...]:
