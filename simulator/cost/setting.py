@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from simulator.cost.zero import SpeculatingZero
+if TYPE_CHECKING:
+    from simulator.cost.zero import SpeculatingZero
 
 # Tokens in each sequence's cache, where nobody states them.
 DEFAULT_CONTEXT = 1024

@@ -27,7 +27,6 @@ from specplan.reports.table import (
     possible,
     table,
 )  # fmt: skip
-from specplan.reports.zero import zero_note
 
 # Number of rows shown after the best gamma, and least number of rows; --json has all rows.
 _ROWS_PAST, _ROWS_LEAST = 3, 8
@@ -120,8 +119,12 @@ def _assumptions(plan: Plan) -> str:
 
 def notes_of(plan: Plan) -> tuple[str, ...]:
     """Returns the notes of the acceptance and of the plan."""
-    zero = zero_note(plan)
-    return (*plan.acceptance.source.notes, *plan.notes, *([zero] if zero else []))
+    notes = (*plan.acceptance.source.notes, *plan.notes)
+    if plan.setting.zero is None:
+        return notes
+    from specplan.reports.zero import zero_note
+
+    return (*notes, *filter(None, [zero_note(plan)]))
 
 
 def _note(plan: Plan, point: dict[str, Any]) -> str:
