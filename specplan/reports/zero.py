@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simulator.choice.plan import Plan
 from simulator.choice.schedule import faster_than_zero, last_paying_batch, schedules
-from simulator.cost.zero import SpeculatingZero
+
+if TYPE_CHECKING:
+    from simulator.cost.zero import SpeculatingZero
 
 _NOTHING = 0.005
 

@@ -7,7 +7,7 @@ import signal
 import time
 import zipfile
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import numpy as np
 import pytest
@@ -171,6 +171,10 @@ def test_all_that_is_shipped_stays_within_its_limit() -> None:
     assert sum(file.stat().st_size for file in set(files) - of_head) <= SHIPPED_BYTES
 
 
+class Interrupted(BaseException):
+    """What the handler of Ctrl-C raises in the test: a KeyboardInterrupt could end the suite."""
+
+
 def test_an_interrupt_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive that is closed in the midst of a file says so with an error of its own."""
     opened = zipfile.ZipFile.open
@@ -180,7 +184,13 @@ def test_an_interrupt_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
         signal.raise_signal(signal.SIGINT)
         return file
 
-    monkeypatch.setattr(zipfile.ZipFile, "open", interrupted)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    with pytest.raises(KeyboardInterrupt):
-        sealed({"a": np.zeros(3)})
+    def handler(_number: int, _frame: object) -> NoReturn:
+        raise Interrupted
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        monkeypatch.setattr(zipfile.ZipFile, "open", interrupted)
+        with pytest.raises(Interrupted):
+            sealed({"a": np.zeros(3)})
+    finally:
+        signal.signal(signal.SIGINT, before)
