@@ -5,11 +5,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
+from typing import TYPE_CHECKING
 
 from simulator.cost.setting import DEFAULT_CONTEXT
-from simulator.cost.zero import SpeculatingZero
 from simulator.numerics.arguments import integer
 from simulator.numerics.intervals import deviations
+
+if TYPE_CHECKING:
+    from simulator.cost.zero import SpeculatingZero
 
 # No server's time per token lies outside this range: most likely the unit is wrong.
 FASTEST_SECONDS, SLOWEST_SECONDS = 2e-5, 2.0
@@ -199,11 +202,13 @@ def log_gains(runs: Sequence[Run]) -> dict[int, tuple[float, float]]:
     }
 
 
-def measured_zero(runs: Sequence[Run], batch: int) -> SpeculatingZero | None:
+def measured_zero(runs: Sequence[Run], batch: int) -> "SpeculatingZero | None":
     """Returns the ratio of two runs without drafts, at the measured batch size nearest to `batch`.
 
     None if no load was run with K = 0 on both kinds of server.
     """
+    from simulator.cost.zero import SpeculatingZero
+
     found = {}
     means = {(run.load, run.speculating): run for run in pooled(runs) if run.gamma == 0}
     for (load, speculating), run in means.items():

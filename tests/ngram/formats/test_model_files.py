@@ -172,7 +172,7 @@ def test_all_that_is_shipped_stays_within_its_limit() -> None:
 
 
 class Interrupted(BaseException):
-    """What the handler of Ctrl-C raises in the test: a KeyboardInterrupt could end the suite."""
+    """Raised by the test's handler of Ctrl-C, since a KeyboardInterrupt could end the suite."""
 
 
 def test_an_interrupt_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
