@@ -1,6 +1,7 @@
 """Schedules: the γ to run at each batch size, from plans for several batch sizes."""
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -136,6 +137,23 @@ def schedule(
         ranges.append(Range(first, batch, gamma))
         first = batch + 1
     return tuple(ranges)
+
+
+def by_context(rows: Sequence[Plan], only: int | None = None) -> dict[int, list[tuple[int, int]]]:
+    """Returns for each batch size pairs (largest context, γ to run up to it), ascending.
+
+    A context between two planned ones gets the γ of the larger. Contexts that do not fit into
+    memory are left out, as are batch sizes with a single context. only: as in `schedules`.
+    """
+    found: dict[int, list[tuple[int, int]]] = {}
+    for row in sorted((row for row in rows if row.setting.fits), key=lambda row: row.place):
+        gamma, ranges = _scheduled(row, only), found.setdefault(row.setting.batch, [])
+        near = row.within(row.near) if only is None and not row.advice.measured else {gamma}
+        if ranges and ranges[-1][1] in {gamma, *near}:
+            gamma = ranges.pop()[1]
+        ranges.append((row.place[0], gamma))
+    planned = Counter(batch for _, batch in {row.place for row in rows})
+    return {batch: ranges for batch, ranges in found.items() if planned[batch] > 1}
 
 
 def last_paying_batch(ranges: tuple[Range, ...]) -> int | None:

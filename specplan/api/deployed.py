@@ -76,7 +76,7 @@ class Loads:
     """Batch sizes and contexts.
 
     batch: Sequences decoded together: 8, 1,8 or 1:256:1.  [default: 1]
-    context: Tokens in each cache, or several.  [default: 1024]
+    context: Tokens in each cache, or several: 4096,16k or 1k:64k, which doubles.  [default: 1024]
     """
 
     batch: int | Sequence[int] | None = None

@@ -4,7 +4,14 @@ import click
 
 from specplan.api.deployed import DATA_SHEET, Deployed, Loads, OwnGpu
 from specplan.options.declared import declare, option, rare
-from specplan.options.values import EngineName, FormatName, duration, integer_ranges, listing
+from specplan.options.values import (
+    EngineName,
+    FormatName,
+    contexts,
+    duration,
+    integer_ranges,
+    listing,
+)
 
 _FORMATS = (
     "bfloat16", "float16", "float32", "fp8", "int8", "int4", "mxfp4", "nvfp4", "q8_0", "q4_0",
@@ -49,5 +56,5 @@ declare(
 declare(
     Loads,
     batch=option(callback=integer_ranges, metavar="B"),
-    context=option(callback=integer_ranges, metavar="L"),
+    context=option(callback=contexts, metavar="L"),
 )

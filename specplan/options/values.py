@@ -109,6 +109,30 @@ def integer_ranges(text: str) -> tuple[int, ...]:
 
 
 @callback
+def contexts(text: str) -> tuple[int, ...]:
+    """Returns numbers of tokens: 4096, 64k (k: 1024), ranges, and start:stop, which doubles."""
+    tokens = re.sub(
+        r"(\d+(?:\.\d+)?)k\b", lambda number: f"{1024 * float(number[1]):g}", text, flags=re.I
+    )
+    found: list[float] = []
+    for part in _parts(tokens):
+        if part.count(":") != 1:
+            found += parse_numbers(part)
+            continue
+        first, last = (float(_decimal(end)) for end in part.split(":"))
+        if not 1 <= first <= last:
+            raise ValueError(f"a range must start at 1 or more and not end before, got {part!r}")
+        while first < last:
+            found.append(first)
+            first *= 2
+        found.append(last)
+    for number in found:
+        if not number.is_integer():
+            raise ValueError(f"{number:g} is not an integer")
+    return tuple(map(int, found))
+
+
+@callback
 def duration(value: float) -> float:
     """Returns a number unchanged; refuses infinite numbers and numbers below 0."""
     if not (math.isfinite(value) and value >= 0):

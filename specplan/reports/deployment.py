@@ -9,6 +9,7 @@ from simulator.choice.advice import certainty, percentage
 from simulator.choice.plan import Plan
 from simulator.choice.schedule import Range, last_paying_batch, schedules
 from simulator.cost.setting import CostSetting, Load, Wall
+from specplan.reports.contexts import contexts_text
 from specplan.reports.zero import zero_lines
 
 _MOSTLY = 0.5
@@ -139,20 +140,27 @@ def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[s
 
 def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
     """Returns, for each context, the γ by range of batch sizes and the largest batch that gains."""
-    lines, wall = [], rows[0].setting.wall
+    lines, wall = contexts_text(rows, only), rows[0].setting.wall
+    single = len({row.setting.batch for row in rows}) == 1
+    if lines and single and not any(row.advice.undecided for row in rows if row.setting.fits):
+        return lines
     for context, ranges in schedules(rows, only).items():
         words = [("at" if r.first_batch == r.last_batch else "up to", r) for r in ranges]
         parts = ", ".join(f"K = {r.gamma} {to} batch {r.last_batch}" for to, r in words)
         lines.append(f"Schedule at context {context}: {parts}.")
         loads = ((row, row.setting.load) for row in rows)
-        some = {row.setting.batch: row for row, load in loads if load and load.context == context}
+        some = {
+            row.setting.batch: row
+            for row, load in loads
+            if load and load.context == context and load.fits
+        }
         rises = any(later.gamma > each.gamma > 0 for each, later in pairwise(ranges))
         if rises and not any(row.advice.measured for row in some.values()):
             lines.append("K rises with the batch where a further token adds less to a step.")
         last = last_paying_batch(schedules(rows, only, restarted=True)[context])
-        undecided = [str(row.setting.batch) for row in rows if row.advice.undecided]
+        undecided = [str(batch) for batch, row in some.items() if row.advice.undecided]
         if undecided:
-            where = "" if len(undecided) == len(rows) else f" at batch {', '.join(undecided)}"
+            where = "" if len(undecided) == len(some) else f" at batch {', '.join(undecided)}"
             lines.append(f"Undecided{where}: measure K = 0 and the K of the row there first.")
         elif last is None:
             lines.append(_nowhere(rows))

@@ -11,6 +11,7 @@ from simulator.choice.walltime import improvement_factor, lower_bound, oracle_im
 from simulator.cost.sizes import expected_c, questions_c
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.advice import NOT_CALIBRATED, break_evens
+from specplan.reports.contexts import contexts_json
 from specplan.reports.deployment import (
     cost_json,
     gpus_of,
@@ -44,6 +45,7 @@ def plans_json(rows: Sequence[Plan], every: Sequence[Plan] = ()) -> dict[str, An
     if of_loads(rows):
         data["schedule"] = schedules_json(every or rows, rows[0].only)
         data["last_batch"] = break_evens_json(every or rows, rows[0].only)
+        data["by_context"] = contexts_json(every or rows, rows[0].only)
     return data
 
 

@@ -67,10 +67,8 @@ def zero_lines(rows: Sequence[Plan], only: int | None, context: int) -> list[str
     drafting = last_paying_batch(schedules(rows, only)[context])
     if plain is None or drafting is None:
         return []
-    some = sorted(
-        (row for row in rows if row.place[0] == context and row.setting.batch > plain),
-        key=lambda row: row.setting.batch,
-    )
+    placed = sorted((row for row in rows if row.setting.fits), key=lambda row: row.place)
+    some = [row for row in placed if row.place[0] == context and row.place[1] > plain]
     if not some or some[0].setting.zero is None or some[0].setting.zero.ratio < 1 + _NOTHING:
         return []
     beyond = some[0]

@@ -14,6 +14,7 @@ from simulator.choice.plans import PlanRequest, plans
 from simulator.choice.schedule import (
     DENSE,
     Range,
+    by_context,
     coarse,
     last_paying_batch,
     middles,
@@ -25,6 +26,7 @@ from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.prior import Prior, Traits, published_prior
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.setting import Load, Wall
+from simulator.cost.times import Times
 
 PRIOR = published_prior(Traits("vllm", "EAGLE"))
 WALL = Wall("tokens", 512, "--max-cudagraph-capture-size", "")
@@ -125,3 +127,32 @@ def test_a_plan_is_of_the_gamma_that_its_draft_states(asked: int | None, gamma: 
     (row,) = plans(PlanRequest((Iid(0.5),), (cost,), gamma=asked))
     assert row.gamma == gamma
     assert row.optimal_gamma == 1
+
+
+def test_contexts_keep_a_gamma_while_it_is_near_the_best() -> None:
+    def at(context: int, slope: float, *, fits: bool = True) -> Cost:
+        load = Load("made", context, needed_gb=1 if fits else 9, memory_gb=5)
+        return Times(10, 1, verify_ms={9: 10 + slope}).with_setting(load=load)
+
+    alike, steep = (at(1024, 1), at(4096, 1.01)), at(9000, 40)
+    rows = plans(PlanRequest((Iid(0.8),), (*alike, steep, at(20_000, 40, fits=False))))
+    near, far = rows[0].advised_gamma, rows[2].advised_gamma
+    assert near > far > 0
+    assert by_context(rows) == {1: [(4096, near), (9000, far)]}
+    assert by_context(rows[:1]) == {}
+
+
+def test_contexts_of_each_batch_are_apart() -> None:
+    rows = plans(
+        PlanRequest(
+            (Iid(0.8),),
+            tuple(
+                Times(10, 1).with_setting(batch=batch, load=Load("made", context))
+                for batch in (1, 8)
+                for context in (100, 200)
+            ),
+        )
+    )
+    gamma = rows[0].advised_gamma
+    assert by_context(rows) == {1: [(200, gamma)], 8: [(200, gamma)]}
+    assert by_context(rows, only=2) == {1: [(200, 2)], 8: [(200, 2)]}

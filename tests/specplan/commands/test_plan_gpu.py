@@ -356,3 +356,21 @@ def test_the_most_that_fits_is_the_largest_batch_that_does(pair: str, gpu: str) 
     most = run_json(asked)["most_batch"]
     fits = [run_json(f"{asked} --batch {batch}")["fits"] for batch in (most, most + 1)]
     assert fits == [True, False]
+
+
+def test_contexts_give_a_gamma_each_and_say_why_it_falls() -> None:
+    line = (
+        "--target-config docs/configs/qwen3-30b-a3b.json --draft-config docs/configs/qwen3-0.6b.json "
+        "--gpu h200 --engine vllm --context 1k:64k "
+        "--run gamma=0,tpot=7,context=1024 --run gamma=3,tpot=4,length=3.2,context=1024 "
+        "--run gamma=0,tpot=12,context=64000 --run gamma=3,tpot=11.5,length=2.2,context=64000"
+    )
+    rows = json.loads(run(f"{line} --json").stdout)
+    places = [(each["last_context"], each["gamma"]) for each in rows["by_context"]]
+    assert places[0][1] > places[-1][1] > 0
+    assert places[-1][0] == 65536
+    assert {row["context"] for row in rows["rows"]} == {2**each for each in range(10, 17)}
+    text = " ".join(run(line).stdout.split())
+    assert f"By context at batch 1: K = {places[0][1]} up to {places[0][0]} tokens" in text
+    assert "tokens per call change from 3.20 to" in text
+    assert "Schedule at context" not in text

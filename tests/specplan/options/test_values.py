@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from specplan.options.declared import Option
-from specplan.options.values import MOST_VALUES, parse_numbers, shares
+from specplan.options.values import MOST_VALUES, contexts, parse_numbers, shares
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,23 @@ def test_what_is_no_number_is_refused() -> None:
     assert refused.exit_code == 2
     assert "Invalid value for '--rate': 'many' is not a number" in refused.output
     assert CliRunner().invoke(_show, []).output == "None\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("4096", (4096,)),
+        ("1k:8k", (1024, 2048, 4096, 8192)),
+        ("1K:6k", (1024, 2048, 4096, 6144)),
+        ("1.5k,100:300:100", (1536, 100, 200, 300)),
+        ("7:7", (7,)),
+    ],
+)
+def test_contexts_double_and_count_in_1024(text: str, expected: tuple[int, ...]) -> None:
+    assert contexts(None, None, text) == expected
+
+
+@pytest.mark.parametrize("text", ["64k:1k", "0:8", "1.3", "1.3:8", "k"])
+def test_other_contexts_are_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter):
+        contexts(None, None, text)

@@ -1,0 +1,59 @@
+"""The draft length by context: where it changes, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simulator.choice.plan import Plan
+from simulator.choice.schedule import by_context
+
+# Relative changes below this are no reason.
+_SAME = 0.02
+
+
+def contexts_json(rows: Sequence[Plan], only: int | None) -> list[dict[str, int]]:
+    """Returns the γ by batch size and largest context, for batch sizes with several contexts."""
+    return [
+        {"batch": batch, "last_context": context, "gamma": gamma}
+        for batch, ranges in by_context(rows, only).items()
+        for context, gamma in ranges
+    ]
+
+
+def contexts_text(rows: Sequence[Plan], only: int | None) -> list[str]:
+    """Returns for each batch size with several contexts a sentence with the γ, and the reason."""
+    lines = []
+    for batch, ranges in by_context(rows, only).items():
+        parts = [f"K = {gamma} up to {context} tokens" for context, gamma in ranges]
+        every = sorted(
+            (row for row in rows if row.setting.batch == batch), key=lambda row: row.place
+        )
+        some = [row for row in every if row.setting.fits]
+        lines.append(f"By context at batch {batch}: {', '.join(parts)}.")
+        if len(some) < len(every):
+            lines.append(f"Contexts from {every[len(some)].place[0]} on do not fit.")
+        if len(some) > 1:
+            lines.append(_reason(some[0], some[-1], ranges))
+    return [
+        *lines,
+        *(["K changes only where keeping it would lose more than 1 %."] if lines else []),
+    ]
+
+
+def _reason(first: Plan, last: Plan, ranges: Sequence[tuple[int, int]]) -> str:
+    """Returns what changes from the shortest to the longest context, at the γ of the shortest."""
+    gamma = max(ranges[0][1], 1)
+    one, other = first.point(gamma), last.point(gamma)
+    steps = [each.expected_tokens / each.improvement_factor for each in (one, other)]
+    changes = []
+    if abs(other.expected_tokens / one.expected_tokens - 1) > _SAME:
+        changes.append(
+            f"tokens per call change from {one.expected_tokens:.2f} to {other.expected_tokens:.2f}"
+        )
+    if abs(steps[1] / steps[0] - 1) > _SAME:
+        changes.append(
+            f"a block changes from {steps[0]:.2f} to {steps[1]:.2f} target steps, since draft and "
+            "target read their caches"
+        )
+    where = f"From context {first.place[0]} to {last.place[0]}, at K = {gamma},"
+    return f"{where} {' and '.join(changes) or 'hardly anything changes'}."
