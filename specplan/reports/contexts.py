@@ -34,10 +34,9 @@ def contexts_text(rows: Sequence[Plan], only: int | None) -> list[str]:
             lines.append(f"Contexts from {every[len(some)].place[0]} on do not fit.")
         if len(some) > 1:
             lines.append(_reason(some[0], some[-1], ranges))
-    return [
-        *lines,
-        *(["K changes only where keeping it would lose more than 1 %."] if lines else []),
-    ]
+    if lines:
+        lines.append("K changes only where keeping it would lose more than 1 %.")
+    return lines
 
 
 def _reason(first: Plan, last: Plan, ranges: Sequence[tuple[int, int]]) -> str:

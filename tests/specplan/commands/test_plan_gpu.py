@@ -360,8 +360,8 @@ def test_the_most_that_fits_is_the_largest_batch_that_does(pair: str, gpu: str) 
 
 def test_contexts_give_a_gamma_each_and_say_why_it_falls() -> None:
     line = (
-        "--target-config docs/configs/qwen3-30b-a3b.json --draft-config docs/configs/qwen3-0.6b.json "
-        "--gpu h200 --engine vllm --context 1k:64k "
+        "--target-config docs/configs/qwen3-30b-a3b.json --gpu h200 --engine vllm "
+        "--draft-config docs/configs/qwen3-0.6b.json --context 1k:64k "
         "--run gamma=0,tpot=7,context=1024 --run gamma=3,tpot=4,length=3.2,context=1024 "
         "--run gamma=0,tpot=12,context=64000 --run gamma=3,tpot=11.5,length=2.2,context=64000"
     )
