@@ -9,7 +9,7 @@ from estimator.profiles.adaptive import WaySpeed, adaptive_speeds
 from estimator.profiles.p_min import StopGain, Thresholds
 from simulator.acceptance.stopping.ranking import BUDGETS, RankedTexts
 from simulator.choice.plan import Plan
-from simulator.numerics.intervals import percent
+from simulator.numerics.intervals import deviations, percent
 from specplan.reports.plan import notes_of
 from specplan.reports.plans import plan_json
 from specplan.reports.table import GAMMA, Column, folded, table
@@ -20,6 +20,10 @@ _LEGEND = (
     "reached are verified, to the first that does not pay, or as many as would have paid in the "
     "previous step. Oracle: tokens that will be accepted."
 )
+
+
+# Rules that verify all drafted tokens, with which ranking is compared.
+_OTHERS = ("one K", "K by batch")
 
 
 class StoppedPlans:
@@ -169,9 +173,33 @@ class AdaptivePlans:
             whole, found = (_log_gain([ways], one, "K by batch") for one in ("oracle", "rank"))
             shown = {_key(way): speed._asdict() for way, speed in ways.items()}
             reached = found / whole if whole > 0 else None
-            rows.append({"batch": batch, **shown, "oracle_gain_reached": reached})
-        gains = {_key(name): gain for name, gain in self._gains.items()}
-        return {"verification": "adaptive", "rows": rows, **gains}
+            gains = {f"gain_over_{_key(other)}": _gain_over(ways, other) for other in _OTHERS}
+            rows.append({"batch": batch, **shown, "oracle_gain_reached": reached, **gains})
+        means = {_key(name): gain for name, gain in self._gains.items()}
+        pays = {_key(other): self._pays_from(other) for other in _OTHERS}
+        return {"verification": "adaptive", "rows": rows, **means, "pays_from": pays}
+
+    def _pays_from(self, other: str) -> int | None:
+        """Returns the smallest batch from which on ranking surely gains over a rule; None: none."""
+        batches = list(self._speeds)
+        for batch in reversed(self._speeds):
+            if _gain_over(self._speeds[batch], other)[1] <= 1:
+                batches = [larger for larger in batches if larger > batch]
+                break
+        return min(batches, default=None)
+
+    def _when(self, other: str) -> str:
+        """Returns a sentence on the batch sizes at which ranking gains over a rule, or loses."""
+        gains = {batch: _gain_over(ways, other) for batch, ways in self._speeds.items()}
+        start = self._pays_from(other)
+        when = "at none of these batch sizes" if start is None else f"from batch {start} on"
+        places = dict.fromkeys(choose(gains, key=gains.__getitem__) for choose in (max, min))
+        ends = (
+            f"{_percent(gains[batch][0])} ({_percent(gains[batch][1])} to "
+            f"{_percent(gains[batch][2])}) at batch {batch}"
+            for batch in places
+        )
+        return f"Over {other} it pays {when}: {' and '.join(ends)}."
 
     def text(self) -> str:
         rows = [{"batch": batch, **ways} for batch, ways in self._speeds.items()]
@@ -183,7 +211,10 @@ class AdaptivePlans:
             f"Verification by rank: {one} over one K for all these batch sizes, {each} over the "
             f"best K of each; the oracle: {oracle} (geometric means)."
         )
-        return folded("\n".join([_LEGEND, "", table(rows, columns), "", summary]))
+        when = [self._when(other) for other in _OTHERS]
+        if self._pays_from("K by batch") is not None:
+            when.append('Its switch on vLLM: "enable_adaptive_verification": true.')
+        return folded("\n".join([_LEGEND, "", table(rows, columns), "", summary, *when]))
 
 
 def _log_gain(speeds: Iterable[Mapping[str, WaySpeed]], one: str, other: str) -> float:
@@ -195,6 +226,14 @@ def _log_gain(speeds: Iterable[Mapping[str, WaySpeed]], one: str, other: str) ->
     names = BUDGETS if one == "rank" else (one,)
     best = ((max(ways[name].speed_up for name in names), ways[other]) for ways in speeds)
     return float(np.mean([np.log(fast / slow.speed_up) for fast, slow in best]))
+
+
+def _gain_over(ways: Mapping[str, WaySpeed], other: str) -> tuple[float, float, float]:
+    """Returns the speed of the better ranking rule / the speed of another, and its interval."""
+    best, slow = max((ways[name] for name in BUDGETS), key=lambda way: way.speed_up), ways[other]
+    ratio = best.speed_up / slow.speed_up
+    reach = deviations() * float(np.hypot(best.error, slow.error))
+    return ratio, ratio * np.exp(-reach), ratio * np.exp(reach)
 
 
 def _key(name: str) -> str:

@@ -163,6 +163,8 @@ def test_adaptive_verification_lies_between_fixed_lengths_and_the_oracle(profile
     assert found["rank_over_k_by_batch"] > 1
     text = run(f"{options} --verification adaptive").stdout
     assert "Verification by rank: +" in text
+    assert "Over K by batch it pays from batch 1 on: +" in " ".join(text.split())
+    assert "enable_adaptive_verification" in text
 
 
 @pytest.fixture
@@ -179,6 +181,19 @@ def test_adaptive_verification_by_batch_has_one_fixed_length_for_all(profile: Pa
     assert [row["batch"] for row in found["rows"]][::11] == [1, 200]
     assert len({row["one_k"]["gamma"] for row in found["rows"]}) == 1
     assert all(row["one_k"]["speed_up"] <= row["k_by_batch"]["speed_up"] for row in found["rows"])
+    for other, start in found["pays_from"].items():
+        gains = {row["batch"]: row[f"gain_over_{other}"] for row in found["rows"]}
+        for row in found["rows"]:
+            best = max(row[way]["speed_up"] for way in ("walk", "previous_step"))
+            middle, low, high = gains[row["batch"]]
+            assert middle == pytest.approx(best / row[other]["speed_up"])
+            assert low <= middle <= high
+        surely = [batch for batch, (_, low, _) in gains.items() if low > 1]
+        if start is None:
+            assert 200 not in surely
+        else:
+            assert {batch for batch in gains if batch >= start} <= set(surely)
+            assert not any(batch < start and batch in surely[-1:] for batch in gains)
     crossing = run_json(f"{deployed} --batch 64 --graph-tokens 100 --verification adaptive")
     assert crossing["rows"][0]["k_by_batch"]["gamma"] == 0
     assert 0 < crossing["rows"][0]["walk"]["verified"] <= 36 / 64
