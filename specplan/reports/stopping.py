@@ -212,7 +212,7 @@ class AdaptivePlans:
             f"best K of each; the oracle: {oracle} (geometric means)."
         )
         when = [self._when(other) for other in _OTHERS]
-        if self._pays_from("K by batch") is not None:
+        if any(self._pays_from(other) is not None for other in _OTHERS):
             when.append('Its switch on vLLM: "enable_adaptive_verification": true.')
         return folded("\n".join([_LEGEND, "", table(rows, columns), "", summary, *when]))
 
