@@ -41,6 +41,16 @@ class Prompts:
         if self.chunk is not None and self.chunk < 1:
             raise ValueError(f"chunk must be at least 1, got {self.chunk}")
 
+    def cached(self, share: float) -> Prompts:
+        """Returns the times of prompts of which a prefix cache holds a share of the tokens.
+
+        A prompt of n tokens is read as one of (1 - share) n tokens. share: in [0, 1).
+        """
+        read = 1 - share
+        longer = {max(2, round(n / read)): time for n, time in self.seconds.items() if n > 1}
+        chunk = None if self.chunk is None else max(1, round(self.chunk / read))
+        return replace(self, seconds={1: self.seconds[1], **longer}, chunk=chunk)
+
     def apart(self, tokens: ArrayLike) -> Floats:
         """Returns the time of a pass that reads only prompt tokens, linear between known points.
 

@@ -99,6 +99,8 @@ class Batching:
     slots: Largest number of sequences decoded together.
     chunk_tokens: Prompt tokens read in one decoding step; 0: prompts are read in separate steps.
     prompt_ms: Time to read one prompt, milliseconds.  [default: by the roofline]
+    cached_share: Share of each prompt's tokens that a prefix cache holds, so that nobody reads
+      them, from 0 to below 1.
     cache_tokens: Tokens that the cache of all sequences holds.  [default: by the GPU's memory]
     gamma: Drafted tokens per block.  [default: the best at each rate]
     max_gamma: The largest gamma to consider.
@@ -109,6 +111,7 @@ class Batching:
     slots: int = 256
     chunk_tokens: int = 2048
     prompt_ms: float | None = None
+    cached_share: float = 0.0
     cache_tokens: float | None = None
     gamma: int | None = None
     max_gamma: int = 8
@@ -117,6 +120,8 @@ class Batching:
     def __post_init__(self) -> None:
         if self.slots < 1:
             raise ValueError(f"`slots` must be at least 1, got {self.slots}")
+        if not 0 <= self.cached_share < 1:
+            raise ValueError(f"`cached_share` must lie in [0, 1), got {self.cached_share:g}")
 
 
 @dataclass(frozen=True)

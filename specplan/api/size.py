@@ -38,7 +38,7 @@ class SizeOptions(TypedDict, total=False):
     prices: money for a GPU and an hour, by name of the GPU; then the least money is searched.
     max_gpus: most GPUs of all replicas.
     engine: name of the server.
-    slots, chunk_tokens, max_gamma: as in `specplan traffic`.
+    slots, chunk_tokens, cached_share, max_gamma: as in `specplan traffic`.
     check: whether the answer is simulated with all replicas.
     """
 
@@ -59,6 +59,7 @@ class SizeOptions(TypedDict, total=False):
     engine: str | None
     slots: int
     chunk_tokens: int
+    cached_share: float
     max_gamma: int
     check: bool
 
@@ -69,7 +70,7 @@ DEFAULTS: Mapping[str, Any] = {
     "targets": None, "share": 0.95, "gpus": None, "gpus_per_replica": (1, 2, 4, 8),
     "dp": None, "ep": None,
     "dtypes": (None,), "activations": None, "prices": {}, "max_gpus": 64, "engine": None,
-    "slots": 256, "chunk_tokens": 2048, "max_gamma": 8, "check": True,
+    "slots": 256, "chunk_tokens": 2048, "cached_share": 0.0, "max_gamma": 8, "check": True,
 }  # fmt: skip
 _TARGETS = frozenset({"ttft", "tpot"})
 _OPTIONAL = ("activations", "engine", "dp", "ep")

@@ -94,7 +94,7 @@ def _servers(
     costs: Roofline, acceptance: Acceptance, demand: Demand, given: Mapping[str, Any]
 ) -> tuple[Pair, Callable[[], Doubt | None]]:
     """Returns a replica with and without speculation, and what draws its uncertain values."""
-    sizes = {name: given[name] for name in ("slots", "chunk_tokens", "max_gamma")}
+    sizes = {name: given[name] for name in ("slots", "chunk_tokens", "cached_share", "max_gamma")}
     batching = Batching(**sizes)
     known, wall = walled(costs, NO_LIMITS)
     priced = costs_under_load(known, demand, batching)

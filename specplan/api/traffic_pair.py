@@ -92,7 +92,9 @@ def pair_of(
             "is too optimistic: give a GPU and two configurations, a profile of 'measure --batch', "
             "or runs of several batches"
         )
-    with_draft, alone = _prompts(priced[0], demand, batching)
+    with_draft, alone = (
+        each.cached(batching.cached_share) for each in _prompts(priced[0], demand, batching)
+    )
     spread = 0.0 if batching.alpha_spread is None else batching.alpha_spread
     server = Server(
         by_batch(batches, times, batching.slots),

@@ -131,6 +131,7 @@ declare(
     slots=option(metavar="N"),
     chunk_tokens=rare(metavar="N"),
     prompt_ms=option(callback=duration),
+    cached_share=option(metavar="SHARE"),
     cache_tokens=rare(metavar="N"),
     gamma=option(metavar="G"),
     max_gamma=rare(metavar="G"),

@@ -137,6 +137,7 @@ class SizedMachines:
       of captured graphs.  [default: any, without a limit]
     slots: Largest number of sequences decoded together; smaller ones are tried, too.
     chunk_tokens: Prompt tokens read in one decoding step; 0: prompts are read in separate steps.
+    cached_share: Share of each prompt's tokens that a prefix cache holds, from 0 to below 1.
     """
 
     gpus: tuple[str, ...] = option("--gpu", required=True, callback=names, metavar="NAME")
@@ -157,6 +158,7 @@ class SizedMachines:
     engine: str | None = option(type=EngineName())
     slots: int = rare(type=COUNT, default=256, metavar="N")
     chunk_tokens: int = rare(type=click.IntRange(min=0), default=2048, metavar="N")
+    cached_share: float = option(default=0.0, metavar="SHARE")
 
 
 @dataclass(frozen=True)

@@ -261,3 +261,25 @@ def test_a_delay_of_prompts_comes_before_each_first_token() -> None:
     soon, later = (serve(each, arrived, 0, seed=1) for each in (plain, late))
     np.testing.assert_allclose(later.first_seconds - soon.first_seconds, 0.25)
     np.testing.assert_allclose(later.token_seconds, soon.token_seconds)
+
+
+@pytest.mark.parametrize("chunk", [None, 512])
+@pytest.mark.parametrize("share", [0.5, 0.75])
+def test_a_cached_share_makes_long_prompts_as_cheap_as_short_ones(
+    share: float, chunk: int | None
+) -> None:
+    """Of prompts of P tokens, (1 - share) P are read: loads with such prompts are the same."""
+    line = Prompts({1: 1e-3, 1001: 11e-3, 8001: 81e-3}, chunk)
+    whole = server(slots=16, growing=1e-4)
+    short, long = (replace(whole, prompts=prompts) for prompts in (line, line.cached(share)))
+    few, many = Demand(2000 * (1 - share), 101), Demand(2000, 101)
+    assert float(max_rate(long, many, 0)) == pytest.approx(float(max_rate(short, few, 0)), rel=2e-3)
+    rate = 0.7 * float(max_rate(short, few, 0))
+    one, other = steady(short, few, 0, rate), steady(long, many, 0, rate)
+    assert other.token_seconds[0] == pytest.approx(one.token_seconds[0], rel=5e-3)
+    assert other.first_seconds[0] == pytest.approx(one.first_seconds[0], rel=5e-3)
+
+
+def test_nothing_cached_changes_no_time() -> None:
+    prompts = Prompts({1: 1e-3, 500: 9e-3}, 64)
+    assert prompts.cached(0.0) == prompts
