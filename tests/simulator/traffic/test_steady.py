@@ -268,7 +268,7 @@ def test_a_delay_of_prompts_comes_before_each_first_token() -> None:
 def test_a_cached_share_makes_long_prompts_as_cheap_as_short_ones(
     share: float, chunk: int | None
 ) -> None:
-    """Of prompts of P tokens, (1 - share) P are read: loads with such prompts are the same."""
+    """A prompt of P tokens is read as one of (1 - share) P tokens, so both loads are the same."""
     line = Prompts({1: 1e-3, 1001: 11e-3, 8001: 81e-3}, chunk)
     whole = server(slots=16, growing=1e-4)
     short, long = (replace(whole, prompts=prompts) for prompts in (line, line.cached(share)))
