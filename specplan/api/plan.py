@@ -6,21 +6,18 @@ import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simulator.choice.schedule import Range, last_paying_batch, schedules
-from simulator.numerics.intervals import percent
 from specplan.api.request import Question
+from specplan.api.shown import Shown
 
 if TYPE_CHECKING:
-    from figures.drawing import Figure
     from simulator.choice.advice import Advice
     from simulator.choice.curve import Curve
     from simulator.choice.plan import Plan
 
 __all__ = ["Best", "PlanResult", "Plans"]
-_ROWS_PAST = 3
 
 
 class Best(NamedTuple):
@@ -32,8 +29,8 @@ class Best(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PlanResult:
-    """A plan for one load. It prints as the text of `specplan plan`; a notebook shows a table.
+class PlanResult(Shown):
+    """A plan for one load. It prints as the text of `specplan plan`; a notebook shows it.
 
     row: the plan's numbers in full (`simulator.choice.plan.Plan`).
     question: the acceptance, the cost and the settings that it answers.
@@ -97,30 +94,9 @@ class PlanResult:
             f"advised gamma {self.advice.gamma}>"
         )
 
-    def _repr_html_(self) -> str:
-        """Returns the table that a notebook shows."""
-        curve, best, advised = self.curve, self.best.gamma, self.advice.gamma
-        last = min(len(curve.gamma), max(8, best + _ROWS_PAST, advised))
-        heads = ["gamma (K)", "tokens/call", "speed-up", *([percent()] if curve.in_doubt else [])]
-        rows = [_row("th", heads)]
-        for gamma in range(1, last + 1):
-            _, tokens, speed, _, low, high = curve.point(gamma)[:6]
-            cells = [str(gamma), f"{tokens:.2f}", f"{speed:.2f}"]
-            cells += [f"{low:.2f} to {high:.2f}"] if curve.in_doubt else []
-            named = (("best", best), ("advised", advised))
-            marks = [name for name, length in named if length == gamma]
-            rows.append(_row("td", [*cells, ", ".join(marks)]))
-        return f"<table>{''.join(rows)}</table>"
-
-    def plot(self) -> Figure:
-        """Returns a drawing of the speed-up by γ, with its interval (needs matplotlib)."""
-        from specplan.reports.curve_plot import curve_plot
-
-        return curve_plot(self.row)
-
 
 @dataclass(frozen=True)
-class Plans(Sequence[PlanResult]):
+class Plans(Shown, Sequence[PlanResult]):
     """Plans for several loads, acceptances or costs. They print as one table.
 
     rows: the numbers of each plan, in the order of the table.
@@ -224,7 +200,3 @@ def _flags(question: Question, rows: Sequence[Plan], server: str | None) -> str:
 def _frame(rows: Sequence[Mapping[str, Any]]) -> Any:
     pandas = importlib.import_module("pandas")
     return pandas.DataFrame(list(rows))
-
-
-def _row(tag: str, cells: list[str]) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"

@@ -14,6 +14,7 @@ from simulator.traffic.fleet import Goal
 from simulator.traffic.pareto import Point, pareto_front
 from simulator.traffic.sizing import Sizing
 from simulator.traffic.sizing import size as sized
+from specplan.api.shown import Shown
 from specplan.api.sized_replicas import SizedDraft, replicas_of
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ _OPTIONAL = ("activations", "engine", "dp", "ep")
 
 
 @dataclass(frozen=True)
-class SizeResult(Sizing):
+class SizeResult(Shown, Sizing):
     """The fewest GPUs, or the least money, that keep the targets.
 
     fronts: tokens/s of a GPU against tokens/s of a user, with and without speculation.
@@ -91,9 +92,11 @@ class SizeResult(Sizing):
 
     def json(self) -> dict[str, Any]:
         """Returns the JSON object of `specplan size`."""
+        from specplan.reports.replica_flags import sized_for
         from specplan.reports.sizing_json import sizing_json
 
-        return sizing_json(self, self.fronts)
+        flags = {} if self.best is None else {server: self.flags(server) for server in sized_for()}
+        return sizing_json(self, self.fronts, flags=flags, notes=self.notes)
 
     def frame(self) -> Any:
         """Returns the candidates as a pandas DataFrame, the best first (needs pandas)."""
@@ -113,7 +116,7 @@ class SizeResult(Sizing):
     def __str__(self) -> str:
         from specplan.reports.sizing import sizing_text
 
-        return sizing_text(self, self.json(), self.fronts, self.notes)
+        return sizing_text(self.json())
 
 
 def size(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from specplan.api.inputs import Accepting, Costing, both
 from specplan.api.recorded import Recorded
 from specplan.api.request import NO_LIMITS, Question
 from specplan.api.settings import Arrivals, Batching, Simulation
+from specplan.api.shown import Shown
 from specplan.api.stopping import ranked
 from specplan.api.traffic_pair import costs_under_load, pair_of, spread_of
 
@@ -140,10 +142,20 @@ def _arrivals(
 
 
 @dataclass(frozen=True)
-class TrafficResult(Traffic):
+class TrafficResult(Shown, Traffic):
     """A server's steady states and capacities. It prints as the text of `specplan traffic`."""
 
     text: str = field(default="", repr=False)
+    data: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def json(self) -> Mapping[str, Any]:
+        """Returns the JSON object of `specplan traffic`."""
+        return self.data
+
+    def frame(self) -> Any:
+        """Returns a pandas DataFrame with a row for each rate and way (needs pandas)."""
+        pandas = importlib.import_module("pandas")
+        return pandas.DataFrame(self.data["rows"])
 
     def __str__(self) -> str:
         return self.text
@@ -171,9 +183,10 @@ def traffic(
 
     Raises OSError, ValueError if a file or a number cannot be used.
     """
+    from specplan.reports.deployment import cost_json
     from specplan.reports.traffic import traffic_json, traffic_text
 
-    request, notes, _ = requested(
+    request, notes, load = requested(
         Question(*both(acceptance, cost)),
         Arrivals(
             rate=(rate,) if isinstance(rate, int | float) else tuple(rate),
@@ -186,5 +199,8 @@ def traffic(
     )
     found = answer(request)
     numbers = {each.name: getattr(found, each.name) for each in fields(found)}
-    text = traffic_text(request, found, traffic_json(request, found), notes)
-    return TrafficResult(**numbers, text=text)
+    data = {**traffic_json(request, found), "cost": cost_json(load)}
+    if targets is not None:
+        data["slo"] = {f"{name}_ms": limit for name, limit in targets.items()}
+    text = traffic_text(request, found, data, notes)
+    return TrafficResult(**numbers, text=text, data=data)

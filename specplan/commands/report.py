@@ -30,8 +30,8 @@ def report_command(files: tuple[Path, ...], output: Path, title: str | None, as_
     """Show in one self-contained page what commands wrote.
 
     Takes any JSON that a command writes, one file or several, in any order: profiles of `specplan
-    measure`, and what `specplan plan`, `tune`, `observe`, `traffic`, `compare`, `validate` and
-    `tree` print with --json or write with -o. Each answer has its advice and odds, pictures, a
+    measure`, and what `specplan plan`, `tune`, `observe`, `traffic`, `size`, `compare`, `validate`
+    and `tree` print with --json or write with -o. Each answer has its advice and odds, pictures, a
     table, the flags, and its inputs; profiles share one answer, the best draft first. Sliders show
     the numbers of `specplan plan` for other values.
 

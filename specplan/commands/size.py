@@ -5,7 +5,7 @@ from dataclasses import fields
 import click
 
 from specplan.api.size import size
-from specplan.options.answer import Written, answer
+from specplan.options.answer import answer
 from specplan.options.command import Command, fill
 from specplan.options.declared import takes
 from specplan.options.size_options import SizedAnswer, SizedLoad, SizedMachines, SizedModels
@@ -15,7 +15,7 @@ from specplan.options.size_options import SizedAnswer, SizedLoad, SizedMachines,
 @takes(SizedLoad, heading="Requests")
 @takes(SizedModels, heading="Models")
 @takes(SizedMachines, heading="Machines")
-@takes(SizedAnswer, Written, heading="Answer")
+@takes(SizedAnswer, heading="Answer")
 @click.pass_context
 def size_command(ctx: click.Context, /, **_: object) -> None:
     """Find the fewest GPUs, or the least money, that keep latency targets for a load.
@@ -33,9 +33,7 @@ def size_command(ctx: click.Context, /, **_: object) -> None:
         --target-config T/config.json --draft config=D1/config.json,rates=0.8/0.6/0.45 \\
         --draft config=D2/config.json,alpha=0.6 --gpu h100,h200 --price h100=2.5,h200=3.4
     """
-    load, models, machines, form, written = fill(
-        ctx, [SizedLoad, SizedModels, SizedMachines, SizedAnswer, Written]
-    )
+    load, models, machines, form = fill(ctx, [SizedLoad, SizedModels, SizedMachines, SizedAnswer])
     stated = {
         each.name: getattr(record, each.name)
         for record in (load, models, machines)
@@ -43,12 +41,8 @@ def size_command(ctx: click.Context, /, **_: object) -> None:
     }
     target, drafts = stated.pop("target_config"), stated.pop("drafts")
     sizing = size(target, drafts, **{name: v for name, v in stated.items() if v is not None})
-    if form.plot is not None:
-        from figures.ours.speeds import speeds
-        from figures.registry import FIGURES
-
-        FIGURES["speeds"].draw(speeds(*sizing.fronts)).savefig(form.plot)
-    if form.server is not None:
-        click.echo(sizing.flags(form.server))
+    if form.server is None:
+        answer(sizing.json, lambda: str(sizing), form=form)
         return
-    answer(sizing.json, lambda: str(sizing), form=written)
+    flags = sizing.flags(form.server)
+    answer(lambda: {**sizing.json(), "export": flags}, lambda: flags, form=form)

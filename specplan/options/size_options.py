@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 
 from specplan.api.sized_replicas import SizedDraft
+from specplan.options.answer import Pictured, Written
 from specplan.options.declared import COUNT, option, rare
 from specplan.options.plan_options import latency_targets
 from specplan.options.values import EngineName, callback, integers, parse_numbers
-from specplan.reports.output import writable
 from specplan.reports.replica_flags import sized_for
 
 _DRAFT_KEYS = ("config", "alpha", "rates", "name")
@@ -162,12 +162,10 @@ class SizedMachines:
 
 
 @dataclass(frozen=True)
-class SizedAnswer:
-    """Further forms of the answer.
+class SizedAnswer(Written, Pictured):
+    """The file and the form of the answer.
 
     server: Print only the flags of each replica.
-    plot: Draw tokens/s of a GPU against tokens/s of a user into this PNG, SVG or PDF file.
     """
 
     server: str | None = option("--export", type=click.Choice(sized_for()))
-    plot: Path | None = option(callback=writable)

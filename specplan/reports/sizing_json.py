@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulator.numerics.intervals import CONFIDENCE
@@ -10,16 +10,29 @@ from simulator.traffic.fleet import Fleet
 from simulator.traffic.pareto import Point
 from simulator.traffic.promise import PERCENTILES, Promise, binding
 from simulator.traffic.sizing import Sizing
+from specplan.reports.sizing_words import promises, sentence
 from specplan.reports.table import possible
 
 
-def sizing_json(sizing: Sizing, fronts: tuple[Sequence[Point], Sequence[Point]]) -> dict[str, Any]:
-    """Returns the answer as a JSON object; fronts: with and without speculation."""
+def sizing_json(
+    sizing: Sizing,
+    fronts: tuple[Sequence[Point], Sequence[Point]],
+    *,
+    flags: Mapping[str, str],
+    notes: Sequence[str],
+) -> dict[str, Any]:
+    """Returns the answer as a JSON object.
+
+    fronts: with and without speculation; flags: a replica's flags by server.
+    """
     goal, targets, saved = sizing.goal, sizing.goal.targets, sizing.saved
     half, most = sizing.gpus_at or (None, None)
     return possible(
         {
+            "sentence": sentence(sizing),
+            "promises": promises(sizing),
             "rate": goal.rate,
+            **_lengths(sizing.best),
             "share": goal.share,
             "ttft_target_ms": _ms(targets.first_seconds),
             "tpot_target_ms": _ms(targets.token_seconds),
@@ -41,6 +54,8 @@ def sizing_json(sizing: Sizing, fronts: tuple[Sequence[Point], Sequence[Point]])
                 for point in front
             ],
             "searched": sizing.searched,
+            "flags": dict(flags),
+            "notes": list(notes),
         }
     )  # fmt: skip
 
@@ -64,6 +79,14 @@ def _fleet_json(fleet: Fleet | None) -> dict[str, Any] | None:
         "share_within": fleet.simulated_share(),
         "most_requests_per_second": fleet.limit,
         "price": fleet.price,
+    }
+
+
+def _lengths(best: Fleet | None) -> dict[str, float | None]:
+    demand = None if best is None else best.replica.pair.demand
+    return {
+        "prompt_tokens": None if demand is None else demand.prompt_tokens,
+        "output_tokens": None if demand is None else demand.output_tokens,
     }
 
 

@@ -43,16 +43,24 @@ def table(
     best: returns whether a row is marked as the best; note: returns the text after a row.
     """
     records = list(rows)
-    cells = [[header for header, _ in columns]]
-    cells += [[_cell(record, cell) for _, cell in columns] for record in records]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    right = [[cell.rjust(width) for cell, width in zip(row, widths, strict=True)] for row in cells]
+    lines_of_cells = cells(records, columns)
+    widths = [max(map(len, column)) for column in zip(*lines_of_cells, strict=True)]
+    right = [
+        [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        for row in lines_of_cells
+    ]
     for index, record in enumerate(records, start=1):
         right[index] += ["<- best"] if best is not None and best(record) else []
         right[index] += [note(record)] if note is not None and note(record) else []
     wide, narrow = (list(map(gap.join, right)) for gap in ("  ", " "))
     fits = [max(map(len, lines)) <= WIDTH for lines in (wide, narrow)]
     return "\n".join(narrow if fits == [False, True] else wide)
+
+
+def cells(rows: Iterable[Row], columns: Sequence[Column[Row]]) -> list[list[str]]:
+    """Returns the headers, and the cells of each row, as texts."""
+    heads = [header for header, _ in columns]
+    return [heads, *([_cell(record, cell) for _, cell in columns] for record in rows)]
 
 
 def _cell(row: Row, cell: str | Callable[[Row], str]) -> str:

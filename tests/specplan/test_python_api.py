@@ -351,9 +351,12 @@ def test_flags_are_those_of_the_command() -> None:
 
 
 def test_a_notebook_shows_a_table_with_the_best_row() -> None:
-    table = sp.plan(sp.Iid(0.8), sp.Ratio(0.05))._repr_html_()
-    assert table.count("<tr>") == 12
-    assert "<td>8</td><td>4.33</td><td>3.09</td><td>best</td>" in table
+    found = sp.plan(sp.Iid(0.8), sp.Ratio(0.05))
+    shown = found._repr_html_()
+    assert shown.startswith("<p><b>Draft 7 tokens per block (K = 7): 3.08 times")
+    assert "<tr><td><b>7</b></td><td><b>4.16</b></td><td><b>3.08</b></td></tr>" in shown
+    assert "<tr><td>8</td><td>4.33</td><td>3.09</td></tr>" in shown
+    assert '<img alt="Speed-up by draft length" src="data:image/png;base64,' in shown
     assert repr(sp.plan(sp.Iid(0.1), sp.Ratio(0.5))).startswith("<plan: best gamma 0, ")
 
 

@@ -52,7 +52,7 @@ def _draw(axes: drawing.Axes, chart: Chart) -> None:
         else:
             _points(axes, each)
     for label, x, y in chart.marks:
-        axes.plot(x, y, "D", color=drawing.VERMILION, markersize=7)
+        axes.plot(x, y, "D", color=drawing.INK, markersize=7)
         drawing.note(axes, label, (x, y), offset=(0, 8), align="center bottom")
     if chart.diagonal:
         axes.axline((1.0, 1.0), slope=1, color=drawing.GREY, linewidth=1, linestyle=":")

@@ -28,6 +28,8 @@ _KEYS = {
     "tree": ("rows", "acceptance_by_rank"),
 }
 
+_REPEATED = "; "
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -47,11 +49,16 @@ class Document:
 
     @property
     def options(self) -> dict[str, str]:
-        """Options of the command with their values; flags without a value are left out."""
+        """Options of the command with their values; flags without a value are left out.
+
+        The values of an option that is given several times have `_REPEATED` between them.
+        """
         words = shlex.split(self.command or "")
-        pairs = zip(words, [*words[1:], ""][: len(words)], strict=True)
-        stated = [(word, value) for word, value in pairs if word.startswith("--")]
-        return {word: value for word, value in stated if not value.startswith("--")}
+        stated: dict[str, list[str]] = {}
+        for word, value in zip(words, [*words[1:], ""][: len(words)], strict=True):
+            if word.startswith("--") and not value.startswith("--"):
+                stated.setdefault(word, []).append(value)
+        return {word: _REPEATED.join(values) for word, values in stated.items()}
 
     @property
     def about(self) -> str:
@@ -85,10 +92,14 @@ class Document:
 
 
 def _model(value: str) -> str:
-    """Returns the name of a model from the path of its config.json, its folder, or its name."""
-    path = Path(value)
-    in_folder = path.parts[-1:] == ("config.json",)
-    return path.parent.name if in_folder else path.name.removesuffix(".json")
+    """Returns the names of models from paths of config.json, folders, names, or `size --draft`."""
+    names = []
+    for each in value.split(_REPEATED):
+        stated = dict(part.split("=", 1) for part in each.split(",") if "=" in part)
+        path = Path(stated.get("name", stated.get("config", each)))
+        in_folder = path.parts[-1:] == ("config.json",)
+        names.append(path.parent.name if in_folder else path.name.removesuffix(".json"))
+    return " or ".join(names)
 
 
 @dataclass(frozen=True, slots=True)

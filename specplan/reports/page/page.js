@@ -8,7 +8,7 @@ const shown = (point) => SHOWN.format(point.y) + (point.low === null ? "" : ` [$
 const xName = (chart, x) => (chart.categories.length ? chart.categories[x] : `${chart.x} ${SHOWN.format(x)}`);
 
 /** Returns what the chart has at x, a line for each series. */
-const linesAt = (chart, x) => chart.series.flatMap((series) => series.points.filter((point) => point.x === x).map((point) => `${series.name}: ${shown(point)}`));
+const linesAt = (chart, x) => chart.series.flatMap((series) => series.points.filter((point) => point.x === x).map((point) => `${series.name}: ${shown(point)}${point.note ? ` (${point.note})` : ""}`));
 
 /** Returns a tooltip as an element, so that names are text and never markup. */
 function tip(chart, x) {
@@ -40,6 +40,8 @@ function options(chart, width) {
   const [first, last] = [Math.min(...xs), Math.max(...xs)];
   const rule = (label, from, to, above) => ({ type: "line", silent: true, color: faint, symbolSize: 0, lineStyle: { width: 1, type: "dotted", color: ink }, data: [{ value: from, label: { show: label !== "", formatter: label, position: "right", distance: 0, offset: [0, above], color: ink, backgroundColor: colour("paper"), padding: 1 } }, to] });
   const ends = chart.categories.length ? [0, chart.categories.length - 1] : [first, last];
+  const share = (x) => (chart.logarithmic ? Math.log(x / first) / Math.log(last / first) : (x - first) / (last - first));
+  const side = chart.spans.length !== 1 ? "insideTop" : share(chart.spans[0].first) < 0.1 ? "insideTopLeft" : share(chart.spans[0].last) > 0.9 ? "insideTopRight" : "insideTop";
   const areas = chart.spans.map((span) => [{ name: span.label, xAxis: span.first, itemStyle: { color: span.colour === null ? faint : colour(`colour-${span.colour % 8}`), opacity: 0.14 } }, { xAxis: span.last }]);
   const axis = { nameLocation: "middle", nameTextStyle: { color: faint, fontSize: 13 }, axisLabel: { color: faint, fontSize: 12 }, axisLine: { lineStyle: { color: line } }, splitLine: { lineStyle: { color: line, opacity: 0.6 } } };
   const names = chart.series.map((series) => series.name);
@@ -50,13 +52,13 @@ function options(chart, width) {
     legend: { data: names, bottom: 0, left: 0, textStyle: { color: faint, fontSize: 13 }, inactiveColor: line, selectedMode: true },
     tooltip: { trigger: chart.diagonal ? "item" : "axis", confine: true, backgroundColor: card, borderColor: faint, textStyle: { color: ink }, formatter: (found) => tip(chart, Number([found].flat()[0].value[0])) },
     dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: "shift", moveOnMouseWheel: false, preventDefaultMouseMove: false, filterMode: "none" }],
-    xAxis: { ...axis, type: chart.categories.length ? "category" : chart.logarithmic ? "log" : "value", logBase: 2, data: chart.categories.length ? chart.categories : undefined, name: chart.x, nameGap: 30, min: chart.categories.length || chart.diagonal ? undefined : first, max: chart.categories.length || chart.diagonal ? undefined : last, scale: true, splitLine: { show: false } },
+    xAxis: { ...axis, type: chart.categories.length ? "category" : chart.logarithmic ? "log" : "value", logBase: 2, data: chart.categories.length ? chart.categories : undefined, name: chart.x, nameGap: 30, min: chart.categories.length || chart.diagonal ? undefined : first, max: chart.categories.length || chart.diagonal ? undefined : last, scale: true, splitLine: { show: false }, axisLabel: { ...axis.axisLabel, hideOverlap: true, showMinLabel: chart.categories.length > 0 || Number.isInteger(first) ? null : false, showMaxLabel: chart.categories.length > 0 || Number.isInteger(last) ? null : false } },
     yAxis: { ...axis, type: "value", name: chart.y, nameGap: 42, scale: chart.diagonal, max: chart.highest ?? undefined },
     series: [
       ...chart.series.flatMap((series, index) => layers(series, colour(`colour-${series.colour % 8}`), index)),
       ...chart.levels.map((level) => rule(level.label, [ends[0], level.y], [ends[1], level.y], -9)),
       ...(chart.diagonal ? [rule("", [Math.max(Math.min(...ys), first), Math.max(Math.min(...ys), first)], [last, last], 0)] : []),
-      { type: "line", silent: true, symbol: "none", lineStyle: { opacity: 0 }, data: [[ends[0], Math.min(...ys)], [ends[1], Math.max(...ys)]], markArea: { silent: true, label: { color: ink, position: "insideTop" }, data: areas } },
+      { type: "line", silent: true, symbol: "none", lineStyle: { opacity: 0 }, data: [[ends[0], Math.min(...ys)], [ends[1], Math.max(...ys)]], markArea: { silent: true, label: { color: ink, position: side }, data: areas } },
       { type: "scatter", silent: true, symbol: "circle", symbolSize: 17, itemStyle: { color: "transparent", borderColor: ink, borderWidth: 2 }, z: 6, data: chart.marks.map(([label, x, y]) => ({ value: [x, y], label: { show: true, formatter: label, position: "top", color: ink, fontWeight: "bold" } })) },
     ],
   };

@@ -15,6 +15,7 @@ from specplan.reports.page.observations import observation_section, tree_section
 from specplan.reports.page.pictures import Section, number
 from specplan.reports.page.plans import plan_section
 from specplan.reports.page.profiles import Flags, answer, profiles_section, ranked
+from specplan.reports.page.sizes import size_section
 from specplan.reports.page.traffic import burst_section, traffic_section
 from specplan.reports.page.tunings import tuning_section
 
@@ -25,6 +26,7 @@ _SECTIONS: dict[str, Callable[[Document], Section]] = {
     "plans": plans_section,
     "traffic": traffic_section,
     "burst": burst_section,
+    "size": size_section,
     "observe": observation_section,
     "compare": comparison_section,
     "tree": tree_section,

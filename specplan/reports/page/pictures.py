@@ -9,12 +9,16 @@ Mark = Literal["line", "dashed", "dots", "bars"]
 
 @dataclass(frozen=True, slots=True)
 class ChartPoint:
-    """One value with its interval; low and high are None if there is none."""
+    """One value with its interval; low and high are None if there is none.
+
+    note: what it is the value of, where x does not say it.
+    """
 
     x: float
     y: float
     low: float | None = None
     high: float | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,7 @@ def series(
 ) -> list[Series]:
     """Returns the series of points (x, y) or (x, y, low, high); [] without points.
 
-    Points without y are left out.
+    Points without y are left out. A point may have a note after its interval.
     """
     made = tuple(ChartPoint(*point) for point in points if point[1] is not None)
     return [Series(name, colour, mark, made)] if made else []

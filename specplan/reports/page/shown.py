@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import io
+from collections.abc import Sequence
+from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +26,7 @@ def section_of(data: Any) -> Section:
     plain = decode(json_text(data))  # as a file has it: lists, and no tuples
     kind = recognised(plain)
     if kind is None:
-        raise ValueError("a page needs an answer of plan, tree, traffic, observe or compare")
+        raise ValueError("a page needs an answer of plan, tree, traffic, size, observe or compare")
     return section(Document("", kind, plain))
 
 
@@ -36,6 +41,27 @@ def write_plot(made: Section, path: Path) -> None:
     from figures.registry import save_image
 
     save_image(plot(made), path)
+
+
+def notebook_html(made: Section) -> str:
+    """Returns the headline, the first table and, with matplotlib, the picture as HTML."""
+    parts = [f"<p><b>{escape(made.headline)}</b></p>"]
+    if made.charts and find_spec("matplotlib") is not None:
+        image = io.BytesIO()
+        plot(made).savefig(image, format="png")
+        coded = base64.b64encode(image.getvalue()).decode()
+        about = escape("; ".join(chart.title for chart in made.charts))
+        parts.append(f'<img alt="{about}" src="data:image/png;base64,{coded}">')
+    for table in made.tables[:1]:
+        rows = [_row("th", table.columns)]
+        rows += [_row("td", cells, bold=at == table.marked) for at, cells in enumerate(table.rows)]
+        parts.append(f"<table>{''.join(rows)}</table>")
+    return "\n".join(parts)
+
+
+def _row(tag: str, cells: Sequence[str], *, bold: bool = False) -> str:
+    texts = (f"<b>{escape(cell)}</b>" if bold else escape(cell) for cell in cells)
+    return f"<tr>{''.join(f'<{tag}>{text}</{tag}>' for text in texts)}</tr>"
 
 
 def plot(made: Section) -> Figure:

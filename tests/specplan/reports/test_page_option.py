@@ -24,6 +24,9 @@ COMMANDS = {
     "gpus": f"plan {LLAMA} --gpu h100,a100",
     "traffic": f"traffic {LLAMA} --gpu h100 --rate 1,20 --prompt-tokens 500 --output-tokens 200 "
     "--gamma 4 --slo tpot=20",
+    "size": "size --rate 10 --prompt-tokens 500 --output-tokens 200 --slo ttft=500,tpot=12 "
+    f"--target-config {CONFIGS}/llama-3.1-8b.json --draft config={CONFIGS}/llama-3.2-1b.json,"
+    "alpha=0.7,name=small --gpu h100 --gpus-per-replica 1,2",
     "tree": "tree --acceptance-by-rank 0.7,0.1 --c 0.05 --max-nodes 8",
     "compare": "compare a.json b.json",
 }
@@ -64,6 +67,34 @@ def test_traffic_stands_under_its_models_and_keeps_targets_and_odds(
     assert "Traffic: llama-3.1-8b drafted by llama-3.2-1b" in text
     assert "Odds of a gain, by requests/s: " in text
     assert '"levels": [{"label": "target", "y": 20.0}]' in text
+
+
+def test_a_size_stands_with_its_sentence_speeds_and_flags(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(f"{COMMANDS['size']} -o size.json").exit_code == 0
+    assert run("report size.json -o page.html").exit_code == 0
+    found = json.loads((tmp_path / "size.json").read_text())
+    text = html.unescape((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert f'class="headline">{found["sentence"]}<' in text
+    assert "How many GPUs: llama-3.1-8b drafted by small" in text
+    assert f"<pre>{found['flags']['vllm']}</pre>" in text
+    drawn = [point for part in found["pareto"] for point in (part["tokens_per_second_per_user"],)]
+    assert all(f'"x": {user}' in text for user in drawn)
+    assert f"<td>{found['best']['gpu']}</td><td>{found['best']['replicas']}</td>" in text
+
+
+def test_no_deployment_is_a_page_without_a_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    none = COMMANDS["size"].replace("tpot=12", "tpot=0.1")
+    made = run(f"{none} --page page.html -o size.json")
+    assert made.exit_code == 0, made.output
+    text = html.unescape((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert 'class="headline">No deployment keeps TTFT 500 ms and TPOT 0.1 ms' in text
+    assert "The flags that set it" not in text
 
 
 def test_the_command_names_no_password() -> None:

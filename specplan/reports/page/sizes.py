@@ -1,0 +1,77 @@
+"""The section of `specplan size`: how many GPUs, the speeds of users and GPUs, and candidates."""
+
+from specplan.reports.page.inputs import Document
+from specplan.reports.page.pictures import Chart, Section, Span, Table, series
+from specplan.reports.page.traffic import WAYS
+from specplan.reports.sizing import SPEEDS, fleet_columns, fleets, setting, speed_levels
+from specplan.reports.table import cells
+
+_USER, _GPU = "tokens_per_second_per_user", "tokens_per_second_per_gpu"
+
+
+def size_section(document: Document) -> Section:
+    """Returns the section of the JSON of `specplan size`."""
+    found = document.data
+    rows, levels = fleets(found), speed_levels(found["pareto"])
+    heads, *candidates = cells(rows, fleet_columns(rows))
+    speed_heads, *speeds = cells(levels, SPEEDS)
+    targets = [(name, found[f"{name.lower()}_target_ms"]) for name in ("TTFT", "TPOT")]
+    return Section(
+        kind="How many GPUs",
+        about=document.about,
+        headline=found["sentence"],
+        sure=found["promises"][:-1],
+        charts=[_pareto(document)] if levels else [],
+        tables=[
+            *([Table("The best deployments", heads, candidates, 0)] if rows else []),
+            *([Table("By the speed of a user", speed_heads, speeds)] if levels else []),
+        ],
+        flags=document.flags,
+        inputs=document.inputs
+        or [
+            ("requests a second", f"{found['rate']:g}"),
+            *((f"{name} target", f"{limit:g} ms") for name, limit in targets if limit is not None),
+            ("share of requests", f"{100 * found['share']:g} %"),
+        ],
+        command=document.command,
+        notes=[*found["promises"][-1:], *found["notes"]],
+    )
+
+
+def _pareto(document: Document) -> Chart:
+    """Returns tokens/s of a GPU against tokens/s of a user, with speculation and without."""
+    points, limit = document.data["pareto"], document.data["tpot_target_ms"]
+    users = [point[_USER] for point in points]
+    needed = 0.0 if limit is None else 1e3 / limit
+    best, simulated = document.data["best"], document.data["simulated"]
+    marks = [] if simulated is None else [(
+        f"{best['gpus']} GPUs",
+        1e3 / simulated["tpot_ms_p50"],
+        document.data["rate"] * document.data["output_tokens"] / best["gpus"],
+    )]  # fmt: skip
+    slow = Span(min(users), min(needed, max(users)), "misses the TPOT target")
+    return Chart(
+        "speeds",
+        "Speed of a GPU by speed of a user",
+        "No other deployment of one replica is faster in both. Further right, each user waits "
+        "less; further up, each GPU serves more."
+        + " The mark is the answer, simulated."
+        * len(marks),
+        "tokens/s a user",
+        "tokens/s a GPU",
+        [
+            line
+            for colour, (way, name) in enumerate(WAYS.items())
+            for line in series(
+                name,
+                colour,
+                (
+                    (point[_USER], point[_GPU], None, None, setting(point))
+                    for point in reversed(points)
+                    if point["speculation"] == way
+                ),
+            )
+        ],
+        marks=marks,
+        spans=[slow] if needed > min(users) else [],
+    )
