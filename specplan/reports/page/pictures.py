@@ -11,7 +11,7 @@ Mark = Literal["line", "dashed", "dots", "bars"]
 class ChartPoint:
     """One value with its interval; low and high are None if there is none.
 
-    note: what it is the value of, where x does not say it.
+    note: the thing that has this value, where x does not say it.
     """
 
     x: float
