@@ -51,6 +51,10 @@ def _odds(probability: float | None) -> str:
     return f", {words} ({percentage(probability)} %)"
 
 
+def _suffice(gpus: str) -> str:
+    return "GPU suffices" if gpus == "1" else "GPUs suffice"
+
+
 def promises(sizing: Sizing) -> list[str]:
     """Returns what the best deployment promises, what limits it, and how sure the count is."""
     best, saved, promised, goal = sizing.best, sizing.saved, sizing.promise, sizing.goal
@@ -73,7 +77,7 @@ def promises(sizing: Sizing) -> list[str]:
     if sizing.gpus_at is not None:
         half, most = (_or_more(gpus, best.gpus) for gpus in sizing.gpus_at)
         lines.append(
-            f"With the doubt of costs and acceptance, {half} GPUs suffice with a probability of "
+            f"With the doubt of costs and acceptance, {half} {_suffice(half)} with a probability of "
             f"50 %, {most} with 90 %."
         )
     if saved is not None and saved.low is not None and saved.high is not None and best.gamma:
