@@ -14,7 +14,8 @@ from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.options.answer import Pictured, output_option
 from specplan.options.command import Command
 from specplan.options.declared import option, takes
-from specplan.reports.table import Column, bounds, table
+from specplan.reports.table import Column, bounds, folded, table
+from specplan.reports.verdict import verdict
 
 _ESCAPES = str.maketrans(
     {
@@ -72,12 +73,13 @@ def compare_command(
 
 
 def _data(comparison: Comparison) -> dict[str, Any]:
+    opening = verdict(comparison.differences)
     rows = [{**asdict(each), "told_apart": each.distinguishable} for each in comparison.differences]
-    return {**asdict(comparison), "confidence": CONFIDENCE, "differences": rows}
+    return {"verdict": opening, **asdict(comparison), "confidence": CONFIDENCE, "differences": rows}
 
 
 def _text(comparison: Comparison) -> str:
-    def verdict(each: Difference) -> str:
+    def doubt(each: Difference) -> str:
         if each.low is None:
             return "one prompt"
         return "" if each.distinguishable else "not distinguishable"
@@ -93,7 +95,10 @@ def _text(comparison: Comparison) -> str:
         for name, side in (("A", comparison.a), ("B", comparison.b))
     )
     paired = f"{_prompts(comparison)} in both; {percent()} intervals are over prompts, paired."
-    return "\n".join([*sides, paired, "", table(comparison.differences, columns, note=verdict), ""])
+    opening = folded(verdict(comparison.differences))
+    return "\n".join(
+        [opening, "", *sides, paired, "", table(comparison.differences, columns, note=doubt), ""]
+    )
 
 
 def _csv(comparison: Comparison) -> str:

@@ -26,7 +26,6 @@ def comparison_section(document: Document) -> Section:
     found, rows = document.data, document.data["differences"]
     sides = {side.upper(): found[side] for side in "ab"}
     gains = [point for point in rows if point["number"].startswith(_SPEED)]
-    rates = [point for point in rows if not point["number"].startswith(_SPEED)]
     names = [point["number"].removeprefix("speed-up at gamma ") for point in gains]
     bars = [
         each
@@ -60,7 +59,7 @@ def comparison_section(document: Document) -> Section:
         kind="Comparison",
         about=", ".join(f"{name} = {short_name(side['draft'])} for {short_name(side['target'])}"
                         for name, side in sides.items()),
-        headline=_headline(rates, gains),
+        headline=found["verdict"],
         sure=[f"Paired over {found['a']['prompts']} prompts. Intervals: {percent()}."],
         charts=charts if gains else [],
         tables=[Table("Numbers", ["", "A", "B", "B minus A", ""], cells)],
@@ -78,24 +77,6 @@ def _verdict(point: Mapping[str, Any]) -> str:
     if not point["told_apart"]:
         return "not distinguishable"
     return f"B is {'higher' if point['difference'] > 0 else 'lower'}, almost certain"
-
-
-def _headline(rates: list[Mapping[str, Any]], gains: list[Mapping[str, Any]]) -> str:
-    """Returns the verdict in words: acceptance first, then the speed-up at each side's best K."""
-    parts = []
-    for point, verbs in (
-        *(
-            (point, ("accepts more", "accepts less"))
-            for point in rates
-            if point["number"] == "alpha"
-        ),
-        *((point, ("is faster", "is slower")) for point in gains[-1:]),
-    ):
-        values = f"({number(point['b'])} against {number(point['a'])}"
-        sure = "almost certain" if point["told_apart"] else "not distinguishable"
-        at = f" at K = {point['number'].removeprefix('speed-up at gamma ')}" * (point in gains)
-        parts.append(f"{verbs[point['difference'] < 0]}{at} {values}, {sure})")
-    return f"B {', '.join(parts)}." if parts else "Nothing that both files have differs."
 
 
 def validation_section(file: str, results: Validated, command: str | None = None) -> Section:
