@@ -22,7 +22,8 @@ TIMES = "times without speculation"
          "B accepts as much (0.60 against 0.60), of one prompt: no interval."),
         ((Difference("speed-up, temperature 0, gamma 2", 1.0, 1.001, 0.001, -1, 1),),
          f"B is as fast at temperature 0, K = 2 (1.00 against 1.00 {TIMES}), not distinguishable."),
-        ((Difference("c", 0.1, 0.2, 0.1, 0.05, 0.15),), "Neither acceptance nor a speed-up is in both files."),
+        ((Difference("c", 0.1, 0.2, 0.1, 0.05, 0.15),),
+         "Neither acceptance nor a speed-up is in both files."),
     ],
 )  # fmt: skip
 def test_a_verdict_names_what_differs_and_how_sure_that_is(
