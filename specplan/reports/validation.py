@@ -81,7 +81,9 @@ def summary_lines(summary: Mapping[str, Any], validations: Sequence[Validation])
     if sure := [row for row in rows if not row.doubts]:
         best = max(sure, key=lambda row: row.measured)
         predicted = "" if best.predicted is None else f", {best.predicted:.2f} times was predicted"
+        faster = [row for row in in_doubt if row.measured > max(best.measured, 1.0)]
         what = "Fastest" if best.measured > 1 else "Nothing was faster than the baseline"
+        what += " of the rows without doubt" * bool(faster)
         lines.append(
             f"{what}: {_short(best.draft)}, {_policy(best)}, ran at {best.measured:.2f} times the "
             f"speed of the baseline{predicted}."

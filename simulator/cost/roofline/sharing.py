@@ -83,7 +83,10 @@ def exchange_seconds(
 def all_reduce_seconds(hardware: Hardware, *, values: ArrayLike, gpus: int) -> Floats:
     """Returns the seconds in which N GPUs sum a vector of 16-bit `values`; 0 on one GPU.
 
-    latency + 2·(N − 1)/N · bytes/link        (ring all-reduce, Patarasuk and Yuan 2009)
+        latency + 2·(N − 1)/N · bytes/link        (ring all-reduce, Patarasuk and Yuan 2009)
+
+    On M servers of G GPUs the sum is of each server, then across servers: each GPU sums its part of
+    bytes/G with the same part of the other servers (hierarchical all-reduce, Jia et al. 2018, §3).
     """
     count = integer("gpus", gpus, at_least=1)
     size = non_negative("values", values) * _BYTES_PER_VALUE
@@ -91,8 +94,12 @@ def all_reduce_seconds(hardware: Hardware, *, values: ArrayLike, gpus: int) -> F
         return np.zeros_like(size)[()]
     if hardware.link_bandwidth is None:
         raise ValueError(f"tp must be 1 on {hardware.name}, which has no known link, got {count}")
-    moved = 2 * (count - 1) / count * size
-    return np.asarray(hardware.link_latency_seconds + moved / hardware.link_bandwidth)[()]
+    inside = min(count, _linked(hardware, count))
+    seconds = hardware.link_latency_seconds + _ring(size, inside) / hardware.link_bandwidth
+    if inside < count:
+        link, latency = _between(hardware.link_bandwidth, hardware.link_latency_seconds)
+        seconds = seconds + latency + _ring(size / inside, -(-count // inside)) / link
+    return np.asarray(seconds)[()]
 
 
 def all_to_all_seconds(hardware: Hardware, *, size: ArrayLike, gpus: int) -> Floats:
@@ -106,10 +113,25 @@ def all_to_all_seconds(hardware: Hardware, *, size: ArrayLike, gpus: int) -> Flo
     link, latency = hardware.link_bandwidth, hardware.link_latency_seconds
     if link is None:
         raise ValueError(f"dp must be 1 on {hardware.name}, which has no known link")
-    if gpus > _SERVER_GPUS and not hardware.name.startswith(_RACKS):
-        link, latency = min(link, _NETWORK_BANDWIDTH), max(latency, _NETWORK_SECONDS)
+    if gpus > _linked(hardware, gpus):
+        link, latency = _between(link, latency)
     moved = (gpus - 1) / gpus * non_negative("size", size)
     return np.asarray(2 * latency + moved / link)[()]
+
+
+def _linked(hardware: Hardware, gpus: int) -> int:
+    """Returns how many of the GPUs are on one another's links: a server's, or all of a rack."""
+    return gpus if hardware.name.startswith(_RACKS) else _SERVER_GPUS
+
+
+def _between(link: float, latency: float) -> tuple[float, float]:
+    """Returns bandwidth and latency between servers, which are no better than inside one."""
+    return min(link, _NETWORK_BANDWIDTH), max(latency, _NETWORK_SECONDS)
+
+
+def _ring(size: Floats, members: int) -> Floats:
+    """Returns the bytes that each member of a ring sends to sum vectors of `size` bytes."""
+    return np.asarray(2 * (members - 1) / members * size)
 
 
 def sends_tokens(shape: ModelShape, conditions: Conditions) -> bool:

@@ -206,3 +206,16 @@ def test_weights_and_heads_are_dealt_out_and_a_latent_cache_is_held_by_every_gpu
     # More GPUs than key-value heads hold copies.
     assert [cache_share(cache, tp) for tp in (1, 2, 8, 16)] == [1, 1 / 2, 1 / 8, 1 / 8]
     assert cache_share(replace(cache, kind="latent", shards=1), 8) == 1
+
+
+def test_an_all_reduce_across_servers_pays_the_network_for_its_part() -> None:
+    """Two servers of eight: a ring inside each, then pairs of GPUs sum an eighth each."""
+    inside = float(all_reduce_seconds(H100, values=1e6, gpus=8))
+    both = float(all_reduce_seconds(H100, values=1e6, gpus=16))
+    assert both - inside == pytest.approx(40e-6 + 2 * (1 / 2) * (2e6 / 8) / 50e9)
+    assert float(all_reduce_seconds(H100, values=1e6, gpus=32)) > both
+    rack = find_hardware("gb200")
+    assert rack.link_bandwidth is not None
+    ring = 2 * 15 / 16 * 2e6 / rack.link_bandwidth
+    alone = float(all_reduce_seconds(rack, values=1e6, gpus=16))
+    assert alone == pytest.approx(rack.link_latency_seconds + ring)

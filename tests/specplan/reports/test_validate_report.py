@@ -200,6 +200,12 @@ def test_the_last_sentence_says_what_was_seen(measured: float, sentence: str) ->
     assert sentence in printed
 
 
+def test_a_faster_row_in_doubt_is_no_baseline_beaten_by_nothing() -> None:
+    doubtful = replace(ROW, gamma=8, measured=1.33, doubts=("made",))
+    printed = summary_of(doubtful, replace(ROW, measured=0.9))
+    assert "Nothing was faster than the baseline of the rows without doubt: small, K=4" in printed
+
+
 def test_numbers_that_say_nothing_do_not_widen_the_table() -> None:
     wild = replace(
         ROW, policy="adaptive", gamma=None, predicted=99.0, measured=9.5, measured_low=0.01,
