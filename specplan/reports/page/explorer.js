@@ -23,14 +23,17 @@ function interpolated(grid, settings) {
   });
 }
 
-/** Returns the draft length at the nearest point of the table of advice. */
-function lookedUp(grid, settings) {
-  let at = 0;
-  grid.axes.forEach((axis) => {
-    const values = axis.advised ?? axis.values, distances = values.map((value) => Math.abs(value - settings[axis.key]));
-    at = at * values.length + distances.indexOf(Math.min(...distances));
-  });
-  return grid.advised[at];
+/** Returns the fastest of the draft lengths that the table advises around these settings. */
+function lookedUp(grid, settings, factors) {
+  const values = grid.axes.map((axis) => axis.advised ?? axis.values);
+  const places = grid.axes.map((axis, i) => around(values[i], settings[axis.key]));
+  let best = 0, most = -1;
+  for (let corner = 0; corner < 2 ** places.length; corner++) {
+    const at = places.reduce((place, [lower, upper], i) => place * values[i].length + ((corner >> i) & 1 ? upper : lower), 0);
+    const k = grid.advised[at], factor = k === 0 ? 1 : factors[k - 1];
+    if (factor > most) [best, most] = [k, factor];
+  }
+  return best;
 }
 
 for (const [name, grid] of Object.entries(DATA.explorers)) {
@@ -40,7 +43,7 @@ for (const [name, grid] of Object.entries(DATA.explorers)) {
   const explore = () => {
     const settings = Object.fromEntries(grid.axes.map((axis) => [axis.key, value(axis)]));
     for (const axis of grid.axes) field(`${axis.key}-value`).value = String(settings[axis.key]);
-    const factors = interpolated(grid, settings), advised = lookedUp(grid, settings), factor = advised === 0 ? 1 : factors[advised - 1];
+    const factors = interpolated(grid, settings), advised = lookedUp(grid, settings, factors), factor = advised === 0 ? 1 : factors[advised - 1];
     Object.assign(field("advised"), { value: advised === 0 ? "do not speculate" : String(advised) }).dataset.value = advised;
     Object.assign(field("factor"), { value: factor.toFixed(2) }).dataset.value = factor;
     part.querySelector("[data-chart]").dataset.factors = JSON.stringify(factors);

@@ -38,7 +38,8 @@ def ratio_grid(starts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     alphas = sorted({*_alphas(), *(start["alpha"] for start in starts)})
     cs = sorted({0.0, _MOST_C, *(start["c"] for start in starts)})
     slopes = sorted({0.0, _MOST_SLOPE, *(start["slope"] for start in starts)})
-    table = [np.linspace(0, 1, _ALPHAS), cs[-1] * np.linspace(0, 1, _CS) ** 2,
+    # K changes fastest near an acceptance rate of 1, and near c and slope of 0.
+    table = [1 - np.linspace(1, 0, _ALPHAS) ** 2, cs[-1] * np.linspace(0, 1, _CS) ** 2,
              slopes[-1] * np.linspace(0, 1, _SLOPES) ** 2]  # fmt: skip
     for values, key in zip(table, ("alpha", "c", "slope"), strict=True):
         nearest = {int(np.abs(values - start[key]).argmin()): start[key] for start in starts}

@@ -31,7 +31,11 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update",
 )  # fmt: skip
 # Settings on and between grid points; the profile's own settings are a grid point.
-GRID = list(product((0.31, 0.82, 0.957, 1.0), (0.043, 0.12), (0.0, 0.1)))
+RANDOM = np.random.default_rng(4).random((150, 3)) * (1, 0.5, 0.3)
+GRID = [
+    *map(tuple, RANDOM.round(3).tolist()),
+    *product((0.31, 0.82, 0.957, 1.0), (0.043, 0.12), (0.0, 0.1)),
+]
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 RUNS = "plan --run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85 --json"
 MOVE = """([name, settings]) => {
@@ -144,7 +148,7 @@ def test_sliders_show_the_numbers_of_plan_between_grid_points(page: Any) -> None
         np.testing.assert_allclose(factors, exact, rtol=tolerance)
         at = 1.0 if advised == 0 else exact[advised - 1]
         # The plan's own K is within 1 % of the best; the table's is at most 0.5 % further.
-        assert at >= 0.985 * max(1.0, *exact), settings
+        assert at >= 0.99 * max(1.0, *exact), settings
         assert factor == pytest.approx(at, rel=5e-3), settings
     assert "part-1.alpha=1" in page.evaluate("location.hash")
 
