@@ -9,8 +9,6 @@ from simulator.choice.advice import certainty, percentage
 from simulator.choice.plan import Plan
 from simulator.choice.schedule import Range, last_paying_batch, schedules
 from simulator.cost.setting import CostSetting, Load, Wall
-from specplan.reports.contexts import contexts_text
-from specplan.reports.zero import zero_lines
 
 _MOSTLY = 0.5
 _ESTIMATED = {
@@ -140,6 +138,9 @@ def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[s
 
 def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
     """Returns, for each context, the γ by range of batch sizes and the largest batch that gains."""
+    from specplan.reports.contexts import contexts_text
+    from specplan.reports.zero import zero_lines
+
     lines, wall = contexts_text(rows, only), rows[0].setting.wall
     single = len({row.setting.batch for row in rows}) == 1
     if lines and single and not any(row.advice.undecided for row in rows if row.setting.fits):

@@ -11,7 +11,6 @@ from simulator.choice.walltime import improvement_factor, lower_bound, oracle_im
 from simulator.cost.sizes import expected_c, questions_c
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.advice import NOT_CALIBRATED, break_evens
-from specplan.reports.contexts import contexts_json
 from specplan.reports.deployment import (
     cost_json,
     gpus_of,
@@ -25,7 +24,6 @@ from specplan.reports.deployment import (
 from specplan.reports.kept import kept_json
 from specplan.reports.plan import BEYOND, notes_of, points_of, require_possible, speeds
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, folded, table
-from specplan.reports.zero import break_evens_json, zero_json
 
 _ESTIMATED = {"between": "interpolated", "beyond": "beyond your runs"}
 _OF_LOAD = (
@@ -43,6 +41,9 @@ def plans_json(rows: Sequence[Plan], every: Sequence[Plan] = ()) -> dict[str, An
         return plan_json(rows[0])
     data: dict[str, Any] = {"rows": [plan_fields(row) for row in rows]}
     if of_loads(rows):
+        from specplan.reports.contexts import contexts_json
+        from specplan.reports.zero import break_evens_json
+
         data["schedule"] = schedules_json(every or rows, rows[0].only)
         data["last_batch"] = break_evens_json(every or rows, rows[0].only)
         data["by_context"] = contexts_json(every or rows, rows[0].only)
@@ -121,7 +122,7 @@ def plan_fields(plan: Plan) -> dict[str, Any]:
         "advised_gamma": plan.advised_gamma if setting.fits else None,
         "kept": kept_json(plan.kept),
         "test_gamma": advice.test_gamma,
-        "zero": zero_json(plan),
+        "zero": None if setting.zero is None else _zero(plan),
         "gain_certain": advice.certain if plan.curve.in_doubt else None,
         "gain_probability": advice.gain_probability,
         **{name: getattr(setting.load, name, None) for name in _OF_LOAD},
@@ -129,6 +130,12 @@ def plan_fields(plan: Plan) -> dict[str, Any]:
         "tokens_per_second_high": high,
         **_doubt_fields(plan),
     }
+
+
+def _zero(plan: Plan) -> dict[str, Any] | None:
+    from specplan.reports.zero import zero_json
+
+    return zero_json(plan)
 
 
 def _doubt_fields(plan: Plan) -> dict[str, Any]:
