@@ -22,7 +22,7 @@ from specplan.reports.deployment import (
     schedules_text,
 )  # fmt: skip
 from specplan.reports.kept import kept_json
-from specplan.reports.plan import BEYOND, notes_of, points_of, require_possible, speeds
+from specplan.reports.plan import BEYOND, notes_of, points_of, require_possible, speeds, zero_fields
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, folded, table
 
 _ESTIMATED = {"between": "interpolated", "beyond": "beyond your runs"}
@@ -122,7 +122,7 @@ def plan_fields(plan: Plan) -> dict[str, Any]:
         "advised_gamma": plan.advised_gamma if setting.fits else None,
         "kept": kept_json(plan.kept),
         "test_gamma": advice.test_gamma,
-        "zero": None if setting.zero is None else _zero(plan),
+        "zero": zero_fields(plan),
         "gain_certain": advice.certain if plan.curve.in_doubt else None,
         "gain_probability": advice.gain_probability,
         **{name: getattr(setting.load, name, None) for name in _OF_LOAD},
@@ -130,12 +130,6 @@ def plan_fields(plan: Plan) -> dict[str, Any]:
         "tokens_per_second_high": high,
         **_doubt_fields(plan),
     }
-
-
-def _zero(plan: Plan) -> dict[str, Any] | None:
-    from specplan.reports.zero import zero_json
-
-    return zero_json(plan)
 
 
 def _doubt_fields(plan: Plan) -> dict[str, Any]:
