@@ -136,6 +136,15 @@ def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[s
     ]
 
 
+def zero_fields(row: Plan) -> dict[str, Any] | None:
+    """Returns the JSON of K = 0 on a server that speculates; None if its price is not known."""
+    if row.setting.zero is None:
+        return None
+    from specplan.reports.zero import zero_json
+
+    return zero_json(row)
+
+
 def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
     """Returns, for each context, the γ by range of batch sizes and the largest batch that gains."""
     from specplan.reports.contexts import contexts_text

@@ -127,15 +127,6 @@ def notes_of(plan: Plan) -> tuple[str, ...]:
     return (*notes, *filter(None, [zero_note(plan)]))
 
 
-def zero_fields(plan: Plan) -> dict[str, Any] | None:
-    """Returns the JSON of K = 0 on a server that speculates; None if its price is not known."""
-    if plan.setting.zero is None:
-        return None
-    from specplan.reports.zero import zero_json
-
-    return zero_json(plan)
-
-
 def _note(plan: Plan, point: dict[str, Any]) -> str:
     """Returns a row's marks: extrapolated (+), beyond captured graphs (!), advised, to measure."""
     gamma, notes = point["gamma"], ["+"] * point["extrapolated"] + ["!"] * point["beyond_graphs"]
