@@ -19,7 +19,6 @@ from specplan.reports.kept import kept_json
 from specplan.reports.plan import BEYOND, notes_of, points_of, require_possible, speeds
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, folded, table
 
-_ESTIMATED = {"between": "interpolated", "beyond": "beyond your runs"}
 _OF_LOAD = (
     "gpu", "dtype", "activations", "tp", "dp", "ep", "draft_kind", "context", "needed_gb", "fits",
     "most_batch", "estimated",
@@ -194,7 +193,7 @@ def _cells(row: Plan) -> dict[str, Any]:
         return cells | {"note": f"does not fit: {load.needed_gb or 0:.0f} GB a GPU"}
     marks = ["+"] * extrapolated + ["!"] * beyond_graphs
     if load is not None and load.estimated is not None:
-        marks.append(_ESTIMATED[load.estimated])
+        marks.append({"between": "interpolated", "beyond": "beyond your runs"}[load.estimated])
     chance, baseline = row.advice.gain_probability, row.baseline_tokens_per_second
     cells |= row.point(gamma)._asdict()
     return (
