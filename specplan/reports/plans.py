@@ -12,8 +12,15 @@ from simulator.cost.sizes import expected_c, questions_c
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.advice import NOT_CALIBRATED, break_evens
 from specplan.reports.deployment import (
-    cost_json, gpus_of, graphs_line, of_loads,
-    published_speeds, rows_notes, schedules_json, schedules_text, zero_fields,
+    cost_json,
+    gpus_of,
+    graphs_line,
+    of_loads,
+    published_speeds,
+    rows_notes,
+    schedules_json,
+    schedules_text,
+    zero_fields,
 )  # fmt: skip
 from specplan.reports.kept import kept_json
 from specplan.reports.plan import BEYOND, notes_of, points_of, require_possible, speeds
