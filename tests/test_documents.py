@@ -13,14 +13,14 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from documented import ELLIPSIS, ROOT, Example, examples, pages
-from made_profiles import made_profile, made_validation
-from metrics_pages import BENCH, vllm_page
-from plan_inputs import PROFILE
 
 from estimator.profiles.profile import LoadCosts, Profile
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main
 from specplan.options.command import fill
+from tests.engines.metrics_pages import BENCH, vllm_page
+from tests.specplan.made_profiles import made_profile, made_validation
+from tests.specplan.plan_inputs import PROFILE
 
 EVERY = [each for page in pages() for each in examples(page)]
 COMMANDS = {each.command: each for each in EVERY if each.words()[:1] == ["specplan"]}.values()

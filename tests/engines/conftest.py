@@ -1,9 +1,9 @@
 """Fixtures for tests of engines: llama.cpp with the embedded pair, whose files are written once."""
 
 import pytest
-from engine_pairs import embedded_llama_cpp
 
 from engines.servers.llama_cpp import LlamaCpp
+from tests.engines.engine_pairs import embedded_llama_cpp
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import gguf
 import torch
-from programs import TEXT, bpe_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from engines.engine import EngineRun, EngineServer, Prompts, run
@@ -13,6 +12,7 @@ from engines.servers.llama_cpp import LlamaCpp
 from estimator.prompts.prompts import embedded_prompts
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer
+from tests.specplan.programs import TEXT, bpe_tokenizer
 
 TARGET, DRAFT = str(weights_folder("target")), str(weights_folder("draft"))
 POSITIONS = 128

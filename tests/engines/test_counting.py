@@ -3,12 +3,12 @@
 from itertools import chain
 
 import pytest
-from engine_pairs import run_of
-from metrics_pages import llama_cpp_page, vllm_page
 
 from engines.counting import Counts
 from engines.engine import Completion, EngineRun
 from engines.observing.printed import MetricsPage
+from tests.engines.engine_pairs import run_of
+from tests.engines.metrics_pages import llama_cpp_page, vllm_page
 
 
 class Counting:

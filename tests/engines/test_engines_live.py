@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from engine_pairs import DRAFT, TARGET, embedded_ids, run_of
 
 from engines.engine import EngineRun, Setting
 from engines.kind import EngineKind, engine_kinds
@@ -17,6 +16,7 @@ from engines.servers.mlx import Mlx
 from engines.sources import observe
 from engines.text_scores import acceptance, local_scorer
 from simulator.acceptance.replay import Replay
+from tests.engines.engine_pairs import DRAFT, TARGET, embedded_ids, run_of
 
 PROMPTS = embedded_ids(count=2)
 TOKENS, GAMMA, BEYOND = 16, 4, 32

@@ -6,7 +6,6 @@ from pathlib import Path
 import gguf
 import numpy as np
 import pytest
-from engine_pairs import DRAFT, TARGET, embedded_ids, quantised, run_of
 
 from engines.engine import Setting
 from engines.kind import EngineSettings, Models
@@ -20,6 +19,7 @@ from estimator.model_shapes.gguf_names import chosen_file, gguf_file
 from estimator.settings import PromptSettings, TimingSettings
 from reference.models.huggingface import load_tokenizer
 from simulator.acceptance.replay import Replay
+from tests.engines.engine_pairs import DRAFT, TARGET, embedded_ids, quantised, run_of
 
 TEXTS = ["def add(a, b):", "import os\n", "class Node:", "for i in range(3):"]
 TEMPLATE = "{% for m in messages %}<{{ m.content }}>{% endfor %}"

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_trials import ALONE, GAMMA, STEP, TOKENS, made_run, made_runs, made_trial
 from msgspec import structs
 from numpy.typing import NDArray
 
@@ -15,6 +14,7 @@ from engines.trials.timing import Steps, timed_steps
 from engines.trials.trial import Trial
 from engines.trials.validation import EngineRow, EngineValidation, judge
 from specplan.reports.engines import validation_text
+from tests.engines.made_trials import ALONE, GAMMA, STEP, TOKENS, made_run, made_runs, made_trial
 
 REPEATS, PROMPTS = 2, 5
 QUIET = np.ones((4, REPEATS, PROMPTS))

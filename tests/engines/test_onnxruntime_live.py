@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_pairs import DRAFT, TARGET, embedded_ids, run_of
 
 from engines.engine import Setting
 from engines.kind import EngineSettings, Models, engine_kinds
 from engines.servers.onnx_files import CONFIGURATION
 from engines.text_scores import acceptance, local_scorer
 from simulator.acceptance.replay import Replay
+from tests.engines.engine_pairs import DRAFT, TARGET, embedded_ids, run_of
 
 pytest.importorskip("onnxruntime_genai", reason="the extra onnxruntime is not installed")
 from engines.servers.onnxruntime import OnnxRuntime, OnnxServer

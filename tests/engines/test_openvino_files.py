@@ -4,10 +4,10 @@ from pathlib import Path
 
 import gguf
 import pytest
-from engine_pairs import DRAFT, TARGET
 
 from engines.servers.gguf_files import write_gguf
 from engines.servers.openvino_files import MODEL, converted
+from tests.engines.engine_pairs import DRAFT, TARGET
 
 
 def test_a_folder_in_openvinos_format_is_taken_as_it_is(tmp_path: Path) -> None:

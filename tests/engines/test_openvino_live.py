@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_pairs import DRAFT, TARGET, embedded_ids, run_of
 
 from engines.engine import Setting
 from engines.kind import EngineSettings, Models, engine_kinds
@@ -12,6 +11,7 @@ from engines.servers.openvino_files import MODEL
 from engines.text_scores import acceptance, local_scorer
 from engines.trials.audit import audit, predict, text_gap
 from simulator.acceptance.replay import Replay
+from tests.engines.engine_pairs import DRAFT, TARGET, embedded_ids, run_of
 
 pytest.importorskip("openvino_genai", reason="the extra openvino is not installed")
 from engines.servers.openvino import OpenVino, OpenVinoServer

@@ -6,9 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from engine_pairs import DRAFT, TARGET, embedded_ids, other_pair
-from made_engine import MadeEngine
-from vllm_server import vllm_server
 
 from engines.servers.vllm import VllmServer, _rank
 from engines.text_scores import TextScores, acceptance, engine_scorer, local_scorer
@@ -19,6 +16,9 @@ from reference.laws import Sampling
 from reference.models.huggingface import load_model
 from reference.records import Stopping
 from reference.speculative import Subject, plain_session
+from tests.engines.engine_pairs import DRAFT, TARGET, embedded_ids, other_pair
+from tests.engines.made_engine import MadeEngine
+from tests.engines.vllm_server import vllm_server
 
 Refusal = Callable[[], object]
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import scipy.stats
-from made_trials import ALONE, GAMMA, STEP, made_run, made_runs, made_trial
 from numpy.typing import NDArray
 
 from engines.trials.request import priced_gammas
 from engines.trials.timing import PassTimes, Steps, timed_steps
+from tests.engines.made_trials import ALONE, GAMMA, STEP, made_run, made_runs, made_trial
 
 SPEED_UP = ALONE * (GAMMA + 1) / STEP
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from made_engine import MadeEngine
-from made_trials import GAMMA, made_trial
 
 from engines.trials.trial import Trial
 from engines.trials.turns import run_trial
 from estimator.settings import TimingSettings
+from tests.engines.made_engine import MadeEngine
+from tests.engines.made_trials import GAMMA, made_trial
 
 PROMPTS, REPEATS = 4, 3
 

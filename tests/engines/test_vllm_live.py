@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
-from decoding import speculate
-from engine_pairs import DRAFT, TARGET, embedded_ids, run_of
 from safetensors.torch import load_file, save_file
 
 from engines.counting import Counts
@@ -31,6 +29,8 @@ from reference.records import Stopping
 from reference.state_heads.eagle3_folder import load_eagle3
 from simulator.acceptance.replay import Replay
 from specplan.main import main
+from tests.engines.engine_pairs import DRAFT, TARGET, embedded_ids, run_of
+from tests.reference.decoding import speculate
 
 pytestmark = pytest.mark.skipif(
     "SPECPLAN_VLLM" not in os.environ, reason="needs SPECPLAN_VLLM, an interpreter that has vLLM"

@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any
 
 import torch
-from web_server import web_server
 
 from engines.text_scores import load_causal
+from tests.engines.web_server import web_server
 
 # The change that each fault makes to an answer.
 FAULTS = ("retokenised", "nan", "refused")

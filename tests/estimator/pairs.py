@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tabular import TabularModel
-from tiny_models import llama, with_noise
 
 from estimator.traces.scoring import trace
 from reference.drafters.model_drafter import ModelDrafter
@@ -16,6 +14,8 @@ from reference.policies import Fixed
 from reference.records import Generation, Stopping
 from reference.rules import STRICT, Rule
 from reference.speculative import Subject, speculative_session
+from tests.reference.tabular import TabularModel
+from tests.reference.tiny_models import llama, with_noise
 
 VOCABULARY = 40
 Law = list[float] | Callable[[Sequence[int]], list[float]]

@@ -9,9 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from iid_process import tokens_law
 from numpy.typing import NDArray
-from simulated_blocks import simulate_blocks
 
 from figures.ours.block_verification import mean_tokens
 from simulator.acceptance.replay import Replay
@@ -20,6 +18,8 @@ from simulator.acceptance.tokens import (
     alpha_from_accepted_fraction,
     expected_tokens,
 )
+from tests.simulator.iid_process import tokens_law
+from tests.simulator.simulated_blocks import simulate_blocks
 
 Counts = NDArray[np.int64]
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]

@@ -4,9 +4,6 @@ import itertools
 from collections.abc import Callable, Sequence
 
 import torch
-from decoding import speculate
-from plain_laws import random_table
-from tabular import Table, TabularModel
 
 from ngram.drafters import PromptLookupDrafter
 from reference.drafter import Drafter
@@ -16,6 +13,9 @@ from reference.policies import Adaptive, Confidence, Fixed, Heuristic, Policy, P
 from reference.records import Generation, Stopping
 from reference.rules import STRICT, Rule
 from studies.bild.decoder import Fallback
+from tests.reference.decoding import speculate
+from tests.reference.plain_laws import random_table
+from tests.reference.tabular import Table, TabularModel
 
 VOCABULARY = 3
 PROMPT = (0, 1)

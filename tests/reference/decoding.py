@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import torch
-from tabular import Table, TabularModel
 
 from reference.drafter import Drafter, score_text
 from reference.drafters.model_drafter import ModelDrafter
@@ -14,6 +13,7 @@ from reference.records import Generation, Stopping
 from reference.rules import STRICT, Rule
 from reference.scoring import ScoreOptions, Scores
 from reference.speculative import Subject, plain_session, speculative_session
+from tests.reference.tabular import Table, TabularModel
 
 
 def alone(

@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
-from tiny_models import drawn, llama
 from torch import Tensor
 
 from reference.models.architectures import CausalModel
+from tests.reference.tiny_models import drawn, llama
 
 WIDTH, FEEDFORWARD, HEADS, CACHED, HEAD_WIDTH = 16, 24, 4, 2, 8
 

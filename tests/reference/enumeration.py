@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 
 import pytest
 import torch
-from plain_laws import plain_law
-from tabular import Table
 from torch import Tensor
 
 from reference.laws import Dense, Laws, Sampling
 from reference.rules import Rule, Strict
+from tests.reference.plain_laws import plain_law
+from tests.reference.tabular import Table
 
 Text = tuple[int, ...]
 Acceptance = Callable[[float, float], float]

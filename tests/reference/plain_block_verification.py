@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from enumeration import Rows
+from tests.reference.enumeration import Rows
 
 
 def beginnings(p: Rows, q: Rows, tokens: Sequence[int]) -> list[float]:

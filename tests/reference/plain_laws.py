@@ -5,9 +5,8 @@ import math
 import random
 from collections.abc import Sequence
 
-from tabular import Table
-
 from reference.laws import Sampling
+from tests.reference.tabular import Table
 
 
 def random_table(seed: int, vocabulary: int, *, zeros: int = 0, remembered: int = 2) -> Table:

@@ -3,11 +3,11 @@
 from typing import Any
 
 import torch
-from tiny_models import drawn
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from reference.models.huggingface import adapter_of
 from reference.models.recurrent_model import RecurrentModel
+from tests.reference.tiny_models import drawn
 
 VOCABULARY = 40
 PROMPT = [5, 9, 7, 3, 22, 31, 8]

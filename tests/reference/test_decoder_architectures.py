@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from decoding import alone, speculate
-from tiny_models import drawn, with_noise
 from transformers import AutoModelForCausalLM
 
 from reference.drafters.model_drafter import ModelDrafter
@@ -18,6 +16,8 @@ from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_model
 from reference.policies import Fixed
 from reference.records import Stopping
+from tests.reference.decoding import alone, speculate
+from tests.reference.tiny_models import drawn, with_noise
 
 CPU = torch.device("cpu")
 GREEDY = Sampling(0.0)

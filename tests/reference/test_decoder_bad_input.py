@@ -7,10 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from decoding import alone, speculate_models
-from plain_laws import random_table
-from tabular import TabularModel
-from tiny_models import llama
 from transformers import OpenAIGPTConfig, OpenAIGPTLMHeadModel
 
 from reference.laws import Sampling
@@ -18,6 +14,10 @@ from reference.models.architectures import CausalModel
 from reference.models.huggingface import load_model, require_same_tokenizer, resolve_device
 from reference.policies import Fixed
 from reference.records import Generation, Stopping
+from tests.reference.decoding import alone, speculate_models
+from tests.reference.plain_laws import random_table
+from tests.reference.tabular import TabularModel
+from tests.reference.tiny_models import llama
 
 VOCABULARY = 4
 CPU = torch.device("cpu")

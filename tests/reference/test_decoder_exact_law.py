@@ -10,7 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from combinations import (
+
+from reference.drafter import Draft
+from reference.drafters.model_drafter import ModelDrafter
+from reference.laws import Dense, Sampling
+from reference.policies import Fixed
+from reference.records import Stopping
+from tests.reference.combinations import (
     DRAFT,
     DRAFTERS,
     POLICIES,
@@ -22,16 +28,16 @@ from combinations import (
     model_drafter,
     table_text,
 )
-from decoding import alone, speculate
-from enumeration import STRICT_ACCEPTANCE, own_law, require_equal, require_own_law, walk_choices
-from plain_laws import plain_law, random_table
-from tabular import Table, TabularModel
-
-from reference.drafter import Draft
-from reference.drafters.model_drafter import ModelDrafter
-from reference.laws import Dense, Sampling
-from reference.policies import Fixed
-from reference.records import Stopping
+from tests.reference.decoding import alone, speculate
+from tests.reference.enumeration import (
+    STRICT_ACCEPTANCE,
+    own_law,
+    require_equal,
+    require_own_law,
+    walk_choices,
+)
+from tests.reference.plain_laws import plain_law, random_table
+from tests.reference.tabular import Table, TabularModel
 
 PLAIN = Sampling()
 

@@ -6,11 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from chi_squared import require_law
-from decoding import alone, speculate_tables
-from enumeration import Text, require_equal, walk_choices
-from plain_laws import normalised, random_table
-from tabular import Table, TabularModel
 
 from reference.drafter import Draft
 from reference.laws import Dense, Laws, OneHot, Sampling
@@ -18,6 +13,11 @@ from reference.policies import Fixed
 from reference.records import Stopping
 from reference.rules import BlockVerification, Lenient, Strict
 from reference.verify import verify
+from tests.reference.chi_squared import require_law
+from tests.reference.decoding import alone, speculate_tables
+from tests.reference.enumeration import Text, require_equal, walk_choices
+from tests.reference.plain_laws import normalised, random_table
+from tests.reference.tabular import Table, TabularModel
 
 VOCABULARY = 3
 PROMPT = [0]

@@ -13,15 +13,23 @@ from collections.abc import Hashable
 
 import pytest
 import torch
-from chi_squared import require_law, require_laws
-from combinations import DRAFTERS, POLICIES, PROMPT, SETTINGS, TARGET, covering, table_text
-from decoding import alone, speculate_models
-from plain_laws import normalised, plain_law
-from tabular import TabularModel
 
 from reference.laws import Sampling, draw
 from reference.policies import Fixed
 from reference.records import Generation, Stopping
+from tests.reference.chi_squared import require_law, require_laws
+from tests.reference.combinations import (
+    DRAFTERS,
+    POLICIES,
+    PROMPT,
+    SETTINGS,
+    TARGET,
+    covering,
+    table_text,
+)
+from tests.reference.decoding import alone, speculate_models
+from tests.reference.plain_laws import normalised, plain_law
+from tests.reference.tabular import TabularModel
 
 VOCABULARY = 4
 NEW_TOKENS = 3000

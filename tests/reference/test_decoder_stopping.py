@@ -6,8 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from decoding import alone, speculate_models
-from tabular import TabularModel
 from tokenizers import Tokenizer
 from tokenizers.decoders import ByteLevel as ByteLevelDecoder
 from tokenizers.models import BPE
@@ -21,6 +19,8 @@ from reference.models.huggingface import end_ids
 from reference.policies import Fixed
 from reference.records import Generation, Stopping, StopStrings
 from reference.speculative import Subject, speculative_blocks, start
+from tests.reference.decoding import alone, speculate_models
+from tests.reference.tabular import TabularModel
 
 VOCABULARY = 12
 GREEDY = Sampling(0.0)

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from decoding import alone, speculate_models
-from tiny_models import llama
 from torch import Tensor
 
 from reference.laws import Sampling
@@ -15,6 +13,8 @@ from reference.models.architectures import CausalModel
 from reference.models.model import Stopwatch
 from reference.policies import Confidence, Fixed, Policy
 from reference.records import Generation, Stopping
+from tests.reference.decoding import alone, speculate_models
+from tests.reference.tiny_models import llama
 
 VOCABULARY = 8
 STEP_SECONDS = 0.002

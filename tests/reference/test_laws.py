@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 import torch
-from plain_laws import plain_law, random_table
-from tabular import TabularModel
 from torch import Tensor
 from transformers import (
     LogitsProcessorList,
@@ -21,6 +19,8 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Dense, OneHot, Sampling, concatenate, draw, likeliest, precise
 from reference.models.model import peaks
 from reference.policies import Fixed
+from tests.reference.plain_laws import plain_law, random_table
+from tests.reference.tabular import TabularModel
 
 VOCABULARY = 32
 TEXT = [3, 0, 31, 3, 7]

@@ -5,12 +5,6 @@ from typing import Any
 
 import pytest
 import torch
-from decoding import speculate, speculate_tables
-from enumeration import require_equal, walk_choices
-from plain_laws import random_table
-from tabular import Table, TabularModel
-from tiny_models import llama as tiny_llama
-from tiny_models import with_noise
 from transformers import LlamaForCausalLM
 from transformers.generation.candidate_generator import AssistedCandidateGenerator
 
@@ -22,6 +16,12 @@ from reference.policies import Adaptive, Confidence, Fixed, Heuristic, Policy
 from reference.records import Block, Generation, Stopping
 from reference.rules import Strict
 from studies.bild.decoder import Fallback
+from tests.reference.decoding import speculate, speculate_tables
+from tests.reference.enumeration import require_equal, walk_choices
+from tests.reference.plain_laws import random_table
+from tests.reference.tabular import Table, TabularModel
+from tests.reference.tiny_models import llama as tiny_llama
+from tests.reference.tiny_models import with_noise
 
 VOCABULARY = 3
 

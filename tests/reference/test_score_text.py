@@ -4,10 +4,6 @@ from dataclasses import fields
 
 import pytest
 import torch
-from combinations import DRAFT, DRAFTERS, PROMPT, SETTINGS, TARGET, VOCABULARY, model_drafter
-from decoding import alone
-from plain_laws import plain_law
-from tabular import TabularModel
 from torch import Tensor
 
 import reference.drafter
@@ -15,6 +11,18 @@ from reference.drafter import Drafter, score_text
 from reference.laws import Sampling
 from reference.records import Stopping
 from reference.scoring import ScoreOptions, Scores
+from tests.reference.combinations import (
+    DRAFT,
+    DRAFTERS,
+    PROMPT,
+    SETTINGS,
+    TARGET,
+    VOCABULARY,
+    model_drafter,
+)
+from tests.reference.decoding import alone
+from tests.reference.plain_laws import plain_law
+from tests.reference.tabular import TabularModel
 
 TOKENS = 13
 GAMMA = 4

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 import torch
-from plain_laws import random_table
-from tabular import Table, TabularModel
-from test_decoder_architectures import random_prompt, saved_pair
-from tiny_models import with_noise
 
 from reference.beams import Beams, BeamSearch, BeamSettings, beam_search, step
 from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_model
 from reference.models.text_tree import TextTree
+from tests.reference.plain_laws import random_table
+from tests.reference.tabular import Table, TabularModel
+from tests.reference.test_decoder_architectures import random_prompt, saved_pair
+from tests.reference.tiny_models import with_noise
 
 CPU = torch.device("cpu")
 # The sums of up to 12 float32 log-probabilities, in another order of passes.

@@ -5,12 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from combinations import PROMPT, SETTINGS, TARGET, VOCABULARY, table_text
-from decoding import alone
-from enumeration import own_law, require_equal, walk_choices
-from plain_laws import plain_law
-from tabular import TabularModel
-from test_decoder_architectures import random_prompt, saved_pair
 from transformers import FalconConfig, FalconForCausalLM
 
 from reference.drafter import Draft, merge_drafts
@@ -20,6 +14,12 @@ from reference.models.text_tree import require_branching
 from reference.policies import Fixed, Policy
 from reference.records import Stopping
 from reference.rules import Lenient
+from tests.reference.combinations import PROMPT, SETTINGS, TARGET, VOCABULARY, table_text
+from tests.reference.decoding import alone
+from tests.reference.enumeration import own_law, require_equal, walk_choices
+from tests.reference.plain_laws import plain_law
+from tests.reference.tabular import TabularModel
+from tests.reference.test_decoder_architectures import random_prompt, saved_pair
 
 CPU = torch.device("cpu")
 

@@ -4,9 +4,6 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from decoding import speculate
-from enumeration import require_equal, walk_choices
-from tabular import TabularModel
 from torch import Tensor
 
 from reference.drafter import Draft
@@ -17,6 +14,9 @@ from reference.records import Stopping
 from reference.rules import Lenient, Rule, Strict, residual
 from reference.scoring import Stretch, score_laws
 from reference.verify import verify
+from tests.reference.decoding import speculate
+from tests.reference.enumeration import require_equal, walk_choices
+from tests.reference.tabular import TabularModel
 
 P = Dense(torch.tensor([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 0.0, 1.0]]))
 ONE_HOT_P = OneHot(torch.tensor([0, 2, 1]))

@@ -6,9 +6,6 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from known_shapes import LLAMA_1B, LLAMA_8B, model_draft
-from planned import planned
-from served_machines import DRAFT
 
 from simulator.acceptance.acceptance import Iid, PositionRates
 from simulator.acceptance.accepted import Accepted
@@ -45,6 +42,9 @@ from simulator.numerics.intervals import Forecast
 from simulator.schemes.tree_choice import Passes, choose_tree
 from simulator.schemes.trees import TreeAcceptance, best_trees, chain, tree_tokens
 from simulator.traffic.demand import Demand, Requests, read_trace
+from tests.simulator.known_shapes import LLAMA_1B, LLAMA_8B, model_draft
+from tests.simulator.planned import planned
+from tests.simulator.served_machines import DRAFT
 
 Refusals = list[tuple[Callable[[], object], str]]
 HALF = np.full(3, 0.5)

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import model_folders
 import pytest
 from click.testing import CliRunner, Result
-from programs import Run, overridden
 
 from specplan.main import main
+from tests.specplan import model_folders
+from tests.specplan.programs import Run, overridden
 
 folders = model_folders.folders
 

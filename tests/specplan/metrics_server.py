@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 from itertools import chain, repeat
 
-from web_server import web_server
+from tests.engines.web_server import web_server
 
 
 def server(*pages: str) -> AbstractContextManager[str]:

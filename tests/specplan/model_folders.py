@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from programs import bpe_tokenizer
-from tiny_models import with_noise
 from transformers import LlamaConfig, LlamaForCausalLM, T5Config, T5ForConditionalGeneration
+
+from tests.reference.tiny_models import with_noise
+from tests.specplan.programs import bpe_tokenizer
 
 POSITIONS = 96
 # Shorter than the target's 96 and longer than its 40.

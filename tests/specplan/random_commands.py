@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from metrics_pages import llama_cpp_page, sglang_page, vllm_page, vllm_times
+from tests.engines.metrics_pages import llama_cpp_page, sglang_page, vllm_page, vllm_times
 
 CONFIGS = Path(__file__).parents[2] / "docs" / "configs"
 GPUS = ("h100", "a100-80gb", "l40s", "rtx-4090", "b200", "h200")

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from made_profiles import made_profile
-
 import specplan as sp
 from estimator.profiles.profile_file import write_profile
+from tests.specplan.made_profiles import made_profile
 
 CONFIGS = Path(__file__).parents[2] / "docs" / "configs"
 PAIRS = (

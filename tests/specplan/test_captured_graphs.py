@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plan_inputs import run, run_json
+
+from tests.specplan.plan_inputs import run, run_json
 
 CONFIGS = Path(__file__).parents[2] / "docs" / "configs"
 PAIR = (

@@ -7,8 +7,6 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from metrics_pages import vllm_page
-from plan_inputs import PROFILE
 
 from engines.trials.validation import EngineRow
 from estimator.profiles.profile import LoadCosts, Workload
@@ -16,6 +14,8 @@ from estimator.profiles.profile_file import profile_json
 from estimator.validation.file import SpeculativeRow, ValidationRow
 from specplan.main import main
 from studies.bild.swept import BildRow
+from tests.engines.metrics_pages import vllm_page
+from tests.specplan.plan_inputs import PROFILE
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "commands.md"
 

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from programs import Run, RunJson
+
+from tests.specplan.programs import Run, RunJson
 
 BRIEF = (
     *("--num-prompts", "1", "--prompt-tokens", "24", "--max-new-tokens", "5"),

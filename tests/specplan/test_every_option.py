@@ -16,7 +16,6 @@ from typing import Any, get_type_hints
 import click
 import pytest
 from click.testing import CliRunner
-from refusals import assert_refused
 
 from specplan.main import SUMMARIES, main
 from specplan.options.command import (
@@ -27,6 +26,7 @@ from specplan.options.command import (
     repeatable,
     selector,
 )
+from tests.specplan.refusals import assert_refused
 
 
 def commands() -> Iterator[tuple[tuple[str, ...], click.Command]]:

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from programs import Run
 
 from reference.files import held
+from tests.specplan.programs import Run
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "killed.py"
 

@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from metrics_pages import vllm_page
+
+from tests.engines.metrics_pages import vllm_page
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = ROOT / "docs" / "configs"

@@ -12,9 +12,9 @@ from types import ModuleType
 import click
 import pytest
 from click.testing import CliRunner, Result
-from fresh import modules_after
 
 from specplan.main import SUMMARIES, main
+from tests.specplan.fresh import modules_after
 
 HEAVY = ("torch", "transformers", "kenlm", "matplotlib", "scipy.optimize", "scipy.stats", "tqdm")
 NOT_OF_TWO_NUMBERS = (

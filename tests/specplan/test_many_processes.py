@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from programs import Run, RunJson
-from ranks import forked_ranks
 
 import estimator.traces.measured_traces
 from estimator.traces.trace_file import JOURNAL, journal_path, traces_path
 from reference.files import held
 from specplan.main import main
+from tests.reference.ranks import forked_ranks
+from tests.specplan.programs import Run, RunJson
 
 ROOT = Path(__file__).parents[2]
 LAUNCH = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from metrics_pages import LOG
 
 from specplan.main import main
+from tests.engines.metrics_pages import LOG
 
 
 def run(*words: str) -> Result:

@@ -10,11 +10,11 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from fresh import modules_after
-from plan_inputs import PROFILE
 
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main
+from tests.specplan.fresh import modules_after
+from tests.specplan.plan_inputs import PROFILE
 
 HEAVY = {
     "torch", "transformers", "kenlm", "matplotlib", "tokenizers", "numpy", "scipy", "tqdm",

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from made_profiles import made_profile
-from metrics_pages import vllm_page
-from plan_inputs import answered
 
 import specplan as sp
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main
+from tests.engines.metrics_pages import vllm_page
+from tests.specplan.made_profiles import made_profile
+from tests.specplan.plan_inputs import answered
 
 ROOT = Path(__file__).parents[2]
 PROFILE = ROOT / "docs" / "examples" / "embedded.json"

@@ -11,9 +11,6 @@ import numpy as np
 import pytest
 import scipy.stats
 from click.testing import CliRunner
-from made_profiles import made_profile
-from metrics_pages import LOG
-from test_every_option import commands
 
 from estimator.profiles.best import with_intervals
 from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate
@@ -27,6 +24,9 @@ from specplan.main import main
 from specplan.reports.page.inputs import Named
 from specplan.reports.page.profiles import ranked
 from specplan.reports.profile import profile_text
+from tests.engines.metrics_pages import LOG
+from tests.specplan.made_profiles import made_profile
+from tests.specplan.test_every_option import commands
 
 SMALL = "--num-prompts 2 --max-new-tokens 8 --repeats 1 --max-gamma 2"
 RUNS = "--run gamma=0,tpot=9 --run gamma=2,tpot=6,length=2"

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from made_profiles import GAMMAS
-from printed_plans import cells_of, sentence, table_of
-from random_questions import CONTEXT, Inquiries, Inquiry
 
 from specplan.main import main
+from tests.specplan.made_profiles import GAMMAS
+from tests.specplan.printed_plans import cells_of, sentence, table_of
+from tests.specplan.random_questions import CONTEXT, Inquiries, Inquiry
 
 # Questions drawn of each kind.
 COUNTS = {"ratio": 12, "times": 10, "runs": 4, "prior": 6, "kernels": 3, "profile": 10}

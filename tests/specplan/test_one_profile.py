@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from plan_inputs import PROFILE
 
 from estimator.profiles.profile import Improvement
 from estimator.profiles.profile_file import read_profile, write_profile
 from specplan.main import main
 from specplan.reports.profile import profile_text
+from tests.specplan.plan_inputs import PROFILE
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 TIMED = {gamma: Improvement(1.4, 1.4) for gamma in (1, 2, 4)}

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from made_profiles import made_profile
-from metrics_pages import BENCH
-from plan_inputs import answered
 
 import specplan as sp
 from estimator.profiles.profile_file import read_profile, write_profile
 from specplan.api.engine_options import EngineOptions
 from specplan.api.running import SearchOptions
 from specplan.main import main
+from tests.engines.metrics_pages import BENCH
+from tests.specplan.made_profiles import made_profile
+from tests.specplan.plan_inputs import answered
 
 ROOT = Path(__file__).parents[2]
 NAMES = [

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from random_commands import Commands, refusal
 
 from specplan.main import main
+from tests.specplan.random_commands import Commands, refusal
 
 COUNT = int(os.environ.get("SPECPLAN_FUZZ", "1000"))
 SEED = int(os.environ.get("SPECPLAN_FUZZ_SEED", "0"))

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 import torch
 from click.testing import CliRunner
-from made_profiles import made_profile, made_validation
-from metrics_pages import ANSWER, BENCH, LOG, SGLANG_BENCH, sglang_page, vllm_page
-from plan_inputs import LLAMA, PROFILE
-from refusals import assert_refused, assert_said, refused, said
 from safetensors.torch import load_file, save_file
 
 from estimator.profiles.parts import TextSettings
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main
+from tests.engines.metrics_pages import ANSWER, BENCH, LOG, SGLANG_BENCH, sglang_page, vllm_page
+from tests.specplan.made_profiles import made_profile, made_validation
+from tests.specplan.plan_inputs import LLAMA, PROFILE
+from tests.specplan.refusals import assert_refused, assert_said, refused, said
 
 LOADED = (
     "srv load_model: loading model '/m/qwen2.5-14b-q4_k_m.gguf'\n"

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from metrics_pages import vllm_page
-from metrics_server import server
-from plan_inputs import answered
 
 import specplan as sp
 from simulator.choice.advice import REPEAT, advise
 from specplan.main import main
+from tests.engines.metrics_pages import vllm_page
+from tests.specplan.metrics_server import server
+from tests.specplan.plan_inputs import answered
 
 CONFIGS = Path(__file__).parents[2] / "docs" / "configs"
 LLAMA = [

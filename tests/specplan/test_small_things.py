@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from made_profiles import made_profile
 
 from estimator.profiles.profile_file import read_profile, write_profile
 from specplan.main import main
 from specplan.reports.bar import Bar
+from tests.specplan.made_profiles import made_profile
 
 PLAN = ["plan", "--alpha", "0.8", "--c", "0.1"]
 

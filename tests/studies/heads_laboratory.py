@@ -1,12 +1,12 @@
 """Heads on tabular models, for tests of their drafts."""
 
 import torch
-from tabular import TabularModel
 from torch import nn
 
 from reference.drafter import Drafter
 from reference.laws import Sampling
 from studies.blockwise.heads import Heads, HeadsDrafter
+from tests.reference.tabular import TabularModel
 
 
 def random_heads(seed: int, *, heads: int, width: int, spread: float = 0.6) -> Heads:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from metrics_pages import vllm_answer as answer
 
 from engines.observing.alphas import RequestCounts, alpha_spread
 from engines.observing.vllm import read_answer
+from tests.engines.metrics_pages import vllm_answer as answer
 
 
 def test_the_published_example_is_read() -> None:

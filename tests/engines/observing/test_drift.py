@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from metrics_pages import vllm_answer, vllm_page
 
 from engines.observing.drift import Expected, drift, read_expected
 from engines.observing.observation import Observation
 from specplan.main import main
+from tests.engines.metrics_pages import vllm_answer, vllm_page
 
 RATES = (0.8, 0.6, 0.4)
 

@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from metrics_pages import vllm_answer, vllm_page, vllm_times
 
 from engines.counting import Counts
 from engines.observing.by_batch import by_batch, lines_of
 from engines.observing.vllm import read_answer
+from tests.engines.metrics_pages import vllm_answer, vllm_page, vllm_times
 
 # `log_decode_stats` of SGLang writes such lines; until 2025 "batch." and no "accept rate".
 ARGUMENTS = (

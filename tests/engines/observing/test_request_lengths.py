@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from metrics_pages import vllm_answer
 from numpy.typing import NDArray
 
 from engines.observing.alphas import RequestCounts
@@ -16,6 +15,7 @@ from simulator.choice.plan import Plan, plan
 from simulator.choice.walltime import improvement_factor
 from simulator.cost.cost import Ratio
 from specplan.main import main
+from tests.engines.metrics_pages import vllm_answer
 
 C, GAMMA = 0.1, 8
 GAMMAS = np.arange(1, GAMMA + 1)

@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
-from metrics_pages import (
+
+from engines.counting import Timed
+from tests.engines.metrics_pages import (
     ANSWER,
     BENCH,
     LOG,
@@ -15,8 +17,6 @@ from metrics_pages import (
     vllm_page,
     vllm_times,
 )
-
-from engines.counting import Timed
 
 
 def log_line(drafts: int, drafted: int, by_position: tuple[int, ...]) -> str:

@@ -4,9 +4,9 @@ import gzip
 from pathlib import Path
 
 import pytest
-from metrics_pages import BENCH
 
 from engines.sources import observe
+from tests.engines.metrics_pages import BENCH
 
 KINDS = r"must be a metrics page of llama\.cpp, .*, a log of llama\.cpp .*, or JSON of .*, got "
 

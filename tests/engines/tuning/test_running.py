@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from web_server import web_server
 
 from engines.engine import Setting
 from engines.servers.llama_cpp import LlamaCpp
 from engines.tuning.request import TuneServer, Tuning
 from engines.tuning.tune import tune
 from estimator.settings import PromptSettings, TimingSettings
+from tests.engines.web_server import web_server
 
 
 class MadeServer:

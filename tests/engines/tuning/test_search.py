@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_engine import KIND, PROMPTS, MadeEngine, made_tuning, searched
 from msgspec.structs import replace
 
 from engines.kind import engine_kinds
@@ -15,6 +14,7 @@ from engines.tuning.search import Search
 from engines.tuning.tuned import Advised, Tuned, TunedRun, read_tuned
 from estimator.writing import write_json
 from simulator.cost.fitted.runs import LoadPoint, Run
+from tests.engines.made_engine import KIND, PROMPTS, MadeEngine, made_tuning, searched
 
 ENGINES = {
     "cheap drafts": MadeEngine(draft=0.02, block=0.05, accepted=0.9),

@@ -4,8 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eagle3_laboratory import WIDTH, random_tensors, safeailabs, written
-from test_decoder_architectures import saved_pair
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
@@ -19,6 +17,8 @@ from estimator.costs.operations import c_hat, operations_per_token
 from reference.drafters.state_head import StateHeadDrafter
 from reference.laws import Sampling
 from reference.state_heads.eagle3_folder import load_eagle3
+from tests.reference.eagle3_laboratory import WIDTH, random_tensors, safeailabs, written
+from tests.reference.test_decoder_architectures import saved_pair
 
 MIXTRAL: dict[str, Any] = {
     "vocab_size": 40, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,

@@ -1,5 +1,5 @@
 """Tiny models in folders."""
 
-import model_folders
+from tests.specplan import model_folders
 
 folders = model_folders.folders

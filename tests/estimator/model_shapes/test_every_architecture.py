@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 import torch
-from known_shapes import cache_bytes_of
-from tiny_families import VOCABULARY, sizes_of
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
@@ -22,6 +20,8 @@ from estimator.model_shapes.counting import decoder_config
 from estimator.model_shapes.shape import shape_of
 from simulator.cost.roofline.forward import forward_flops
 from simulator.cost.roofline.shapes import ModelShape
+from tests.estimator.tiny_families import VOCABULARY, sizes_of
+from tests.simulator.known_shapes import cache_bytes_of
 
 # transformers makes no default configuration of Gemma 4's drafter.
 NAMES = sorted(set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES) - {"gemma4_assistant"})

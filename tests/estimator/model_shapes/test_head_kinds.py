@@ -5,17 +5,6 @@ from functools import cache
 from typing import Any
 
 import pytest
-from known_shapes import cache_bytes_of, weights_of
-from published_heads import (
-    GEMMA_E2B,
-    GPT_OSS,
-    HEADS,
-    LLAMA_8B,
-    ONE,
-    QWEN3_8B,
-    Published,
-    speculators,
-)
 from transformers import CONFIG_MAPPING
 
 from estimator.model_shapes.drafts import draft_of, kind_of
@@ -25,6 +14,17 @@ from simulator.cost.fitted.prior import DRAFTS
 from simulator.cost.roofline.deployment import Deployment, roofline_cost
 from simulator.cost.roofline.hardware import find_hardware
 from simulator.cost.roofline.shapes import DraftKind, DraftShape, ModelShape
+from tests.estimator.published_heads import (
+    GEMMA_E2B,
+    GPT_OSS,
+    HEADS,
+    LLAMA_8B,
+    ONE,
+    QWEN3_8B,
+    Published,
+    speculators,
+)
+from tests.simulator.known_shapes import cache_bytes_of, weights_of
 
 DSPARK, DFLASH, GEMMA = (
     next(head for head in HEADS if head.name == name).config

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from by_depth import count_by_depth
 from click.testing import CliRunner
 
 from estimator.model_shapes import kept_counts
@@ -24,6 +23,7 @@ from estimator.model_shapes.kept_counts import (
 )
 from estimator.model_shapes.shape import storage
 from specplan.main import main
+from tests.estimator.by_depth import count_by_depth
 
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 SMALL: dict[str, Any] = {

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from by_depth import count_by_depth
-from known_shapes import cache_bytes_of, weights_of
 
 from estimator.model_shapes.counting import count
 from estimator.model_shapes.drafts import draft_of
 from estimator.model_shapes.kept_counts import count_once, known_count
 from estimator.model_shapes.shape import shape_of
+from tests.estimator.by_depth import count_by_depth
+from tests.simulator.known_shapes import cache_bytes_of, weights_of
 
 PUBLISHED: dict[str, Any] = json.loads(
     (Path(__file__).parent / "published.json").read_text(encoding="utf-8")

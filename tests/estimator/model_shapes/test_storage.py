@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from published_heads import llama
 
 from estimator.model_shapes.shape import shape_of, storage
+from tests.estimator.published_heads import llama
 
 LLAMA = llama(256, 512, 4, 2, 1000) | {"num_hidden_layers": 2, "torch_dtype": "bfloat16"}
 LAYERS = 2 * (256 * (256 + 128) * 2 + 3 * 256 * 512)

@@ -5,7 +5,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from pairs import PROMPTS, tiny_subject
 from torch import nn
 
 from estimator.costs.operations import c_hat, operations_per_token
@@ -32,6 +31,7 @@ from simulator.choice.curve import speed_up
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from simulator.cost.curves import CostModel
 from specplan.reports.profile import clock_lines
+from tests.estimator.pairs import PROMPTS, tiny_subject
 
 MAX_GAMMA = 3
 

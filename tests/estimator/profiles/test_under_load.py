@@ -1,9 +1,9 @@
 """Costs of batches: the timed passes, and the refusals."""
 
 import pytest
-from pairs import tiny_llama
 
 from estimator.profiles.under_load import BLOCKS_A_TURN, Batch, load_times, require_load
+from tests.estimator.pairs import tiny_llama
 
 
 def test_every_pass_is_timed_and_caches_stay_as_long_as_they_were() -> None:

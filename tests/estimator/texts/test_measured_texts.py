@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from pairs import PROMPTS, tiny_llama
 
 from estimator.draft_names.kind import LoadContext, parse_drafter
 from estimator.profiles.profile import Profile
@@ -27,6 +26,7 @@ from reference.models.architectures import CausalModel
 from reference.records import Stopping
 from reference.rules import STRICT
 from reference.speculative import Subject, plain_session
+from tests.estimator.pairs import PROMPTS, tiny_llama
 
 TOKENS, GAMMA = 60, 5
 

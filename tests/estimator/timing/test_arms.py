@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from pairs import PROMPTS, tiny_subject
 
 import estimator.timing.arms
 from estimator.timing.arms import (
@@ -28,6 +27,7 @@ from reference.speculative import Session, Subject
 from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import speed_up
 from simulator.cost.curves import CostModel
+from tests.estimator.pairs import PROMPTS, tiny_subject
 
 
 # Free bytes for all arms at once, for three, and for one.

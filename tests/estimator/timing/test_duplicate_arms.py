@@ -6,8 +6,6 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from corpora import random_texts, trained_model
-from pairs import PROMPTS, VOCABULARY, tiny_llama, tiny_pair
 from torch import nn
 from transformers import T5Config, T5ForConditionalGeneration
 
@@ -25,6 +23,8 @@ from reference.policies import Fixed
 from reference.records import Stopping
 from reference.speculative import Session, Subject, speculative_session
 from studies.blockwise.heads import Heads, HeadsDrafter
+from tests.estimator.pairs import PROMPTS, VOCABULARY, tiny_llama, tiny_pair
+from tests.ngram.corpora import random_texts, trained_model
 
 CPU = torch.device("cpu")
 SAMPLING = Sampling(0.7)

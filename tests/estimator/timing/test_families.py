@@ -8,10 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from pairs import tiny_llama
-from tabular import TabularModel
-from tiny_families import VOCABULARY, sizes_of
-from tiny_models import drawn
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from estimator.timing.batched import decode_batch, padded
@@ -20,6 +16,10 @@ from reference.models.architectures import CausalModel, EncoderDecoderModel
 from reference.models.cached_model import CachedModel
 from reference.records import Stopping
 from reference.speculative import plain_session
+from tests.estimator.pairs import tiny_llama
+from tests.estimator.tiny_families import VOCABULARY, sizes_of
+from tests.reference.tabular import TabularModel
+from tests.reference.tiny_models import drawn
 
 CPU = torch.device("cpu")
 NEW_TOKENS = 12

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from pairs import tiny_llama, tiny_pair
 from transformers import Phi3Config, Phi3ForCausalLM
 
 from estimator.timing.arms import require_positions
@@ -18,6 +17,7 @@ from reference.policies import Fixed
 from reference.records import Stopping
 from reference.scoring import ScoreOptions
 from reference.speculative import Subject, plain_session, speculative_session
+from tests.estimator.pairs import tiny_llama, tiny_pair
 
 TURN = 16
 GREEDY = Sampling(0.0)

@@ -4,8 +4,6 @@ from itertools import pairwise
 
 import pytest
 import torch
-from decoding import alone, speculate
-from recurrent_models import FAMILIES, PROMPT, VOCABULARY, model, near
 
 from estimator.profiles.under_load import require_load
 from estimator.timing.batched import decode_batch
@@ -15,6 +13,8 @@ from reference.policies import Fixed
 from reference.records import Stopping
 from simulator.acceptance.acceptance import PositionRates
 from simulator.cost.curves import CostModel
+from tests.reference.decoding import alone, speculate
+from tests.reference.recurrent_models import FAMILIES, PROMPT, VOCABULARY, model, near
 
 GREEDY, GAMMA = Sampling(0.0), 3
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import ArrayLike, NDArray
-from tabular import TabularModel
 
 from estimator.timing.arms import Speculative, probing, run_arms
 from estimator.timing.precision import Timing, polish
@@ -18,6 +17,7 @@ from reference.laws import Sampling
 from reference.policies import Fixed
 from reference.records import Block, Generation, Stopping
 from reference.speculative import Subject
+from tests.reference.tabular import TabularModel
 
 SECONDS = {"baseline": 0.010, "gamma 1": 0.013, "gamma 2": 0.016, "gamma 4": 0.022}
 

@@ -5,10 +5,6 @@ from collections import defaultdict
 
 import pytest
 import torch
-from combinations import DRAFT, PROMPT, TARGET, VOCABULARY, model_drafter
-from enumeration import walk_choices
-from plain_block_verification import beginnings
-from tabular import TabularModel
 
 from estimator.traces.scoring import known_verification, trace, trace_pair, verification_of
 from estimator.traces.traces import block_efficiency, replayed_blocks
@@ -17,6 +13,10 @@ from reference.policies import Fixed
 from reference.records import Stopping
 from reference.rules import BlockVerification, Lenient, Strict
 from reference.speculative import Subject, speculative_session
+from tests.reference.combinations import DRAFT, PROMPT, TARGET, VOCABULARY, model_drafter
+from tests.reference.enumeration import walk_choices
+from tests.reference.plain_block_verification import beginnings
+from tests.reference.tabular import TabularModel
 
 TOKENS = 4
 PLAIN = Sampling()

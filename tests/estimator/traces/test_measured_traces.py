@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from pairs import PROMPTS, tiny_subject
 
 import estimator.traces.measured_traces
 from estimator.traces.measured_traces import (
@@ -23,6 +22,7 @@ from estimator.traces.traces import TracePair, alpha
 from reference.drafters.model_drafter import RandomDrafter
 from reference.laws import Sampling
 from reference.speculative import Subject
+from tests.estimator.pairs import PROMPTS, tiny_subject
 
 
 def measured(

@@ -6,10 +6,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 import torch
-from combinations import DRAFT, PROMPT, TARGET, VOCABULARY, model_drafter
-from decoding import speculate
-from enumeration import STRICT_ACCEPTANCE, walk_choices
-from tabular import TabularModel
 from torch import Tensor
 
 from estimator.traces.scoring import trace
@@ -20,6 +16,10 @@ from reference.records import Block, Stopping
 from reference.scoring import confidence
 from reference.speculative import Subject
 from simulator.acceptance.stopping.stopped_text import RULES, StoppingRule
+from tests.reference.combinations import DRAFT, PROMPT, TARGET, VOCABULARY, model_drafter
+from tests.reference.decoding import speculate
+from tests.reference.enumeration import STRICT_ACCEPTANCE, walk_choices
+from tests.reference.tabular import TabularModel
 
 MOST = 3
 ARGMAX = Sampling(0.0)

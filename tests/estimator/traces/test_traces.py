@@ -6,11 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from chi_squared import require_law
-from pairs import PROMPTS, calls_beyond_replay, speculated, table_subject, tiny_subject
-from plain_laws import random_table
-from tabular import TabularModel
-from tree_replay import calls_along
 
 from estimator.traces.scoring import LENIENCES, trace, trace_pair
 from estimator.traces.text_traces import REPLICATES, simulated_seconds, tie_gap
@@ -30,6 +25,17 @@ from reference.scoring import Stretch, score_laws
 from reference.speculative import Subject, plain_session
 from simulator.acceptance.replay import Replay
 from simulator.cost.curves import CostModel
+from tests.estimator.pairs import (
+    PROMPTS,
+    calls_beyond_replay,
+    speculated,
+    table_subject,
+    tiny_subject,
+)
+from tests.reference.chi_squared import require_law
+from tests.reference.plain_laws import random_table
+from tests.reference.tabular import TabularModel
+from tests.simulator.tree_replay import calls_along
 
 TOKENS = 24
 P, Q = [0.3, 0.25, 0.25, 0.2], [0.1, 0.6, 0.2, 0.1]

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from pairs import PROMPTS, tiny_subject
 
 from estimator.timing.arms import Speculative, probing, run_arms
 from estimator.timing.precision import Timing
@@ -17,6 +16,7 @@ from reference.laws import seeded
 from reference.policies import Confidence, Fixed, Heuristic, Policy, Product
 from reference.rules import STRICT, Lenient, Rule
 from reference.speculative import Subject
+from tests.estimator.pairs import PROMPTS, tiny_subject
 
 POLICIES = {"one": Fixed(1), "three": Fixed(3)}
 

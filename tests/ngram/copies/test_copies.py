@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from corpora import random_texts, trained_model
 
 from ngram.copies.suffixes import suffixes
 from ngram.copies.texts import Copied, Texts, contexts, lookups, ngrams
@@ -15,6 +14,7 @@ from ngram.indexes import Matches, Suffixes
 from ngram.rows.rows import Rows, Vocabulary
 from reference.laws import Sampling
 from reference.policies import Fixed
+from tests.ngram.corpora import random_texts, trained_model
 
 LONGEST = 7
 Pairs = list[tuple[list[int], list[int]]]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from tiny_models import llama
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
 
 from ngram.indexes import Matches, Suffixes
+from tests.reference.tiny_models import llama
 
 
 def searched(text: list[int], longest: int, limit: int) -> list[int]:

@@ -4,8 +4,6 @@ from collections import Counter
 
 import pytest
 import torch
-from chi_squared import require_law
-from corpora import random_texts, trained_model
 
 from ngram.drafters import LookupThenNgram, NgramDrafter, PromptLookupDrafter
 from ngram.rows.rows import Rows, Vocabulary
@@ -13,6 +11,8 @@ from reference.drafter import Drafter
 from reference.laws import Dense, Laws, Sampling
 from reference.policies import Fixed, Policy
 from reference.scoring import ScoreOptions, Stretch
+from tests.ngram.corpora import random_texts, trained_model
+from tests.reference.chi_squared import require_law
 
 CPU = torch.device("cpu")
 ROWS = Rows(trained_model(random_texts(1, words=6), 3), Vocabulary(8, end=7))

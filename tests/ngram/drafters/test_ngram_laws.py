@@ -8,11 +8,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 import torch
-from corpora import random_texts, trained_model
-from decoding import alone, scored, speculate
-from enumeration import STRICT_ACCEPTANCE, require_own_law, walk_choices
-from plain_laws import random_table
-from tabular import TabularModel
 
 from ngram.drafters import CopyingDrafter, LookupThenNgram, NgramDrafter, PromptLookupDrafter
 from ngram.indexes import Suffixes
@@ -23,6 +18,11 @@ from reference.policies import Fixed
 from reference.records import Stopping
 from reference.scoring import Scores
 from simulator.acceptance.replay import Replay
+from tests.ngram.corpora import random_texts, trained_model
+from tests.reference.decoding import alone, scored, speculate
+from tests.reference.enumeration import STRICT_ACCEPTANCE, require_own_law, walk_choices
+from tests.reference.plain_laws import random_table
+from tests.reference.tabular import TabularModel
 
 CPU = torch.device("cpu")
 VOCABULARY = 3

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from corpora import GOLDEN, entries, file_entries, random_texts, trained, written
 
 import ngram.formats.arpa
 from ngram.formats.arpa import read_arpa, read_counts, write_arpa
 from ngram.rows.backoff import MAX_ORDER, build
+from tests.ngram.corpora import GOLDEN, entries, file_entries, random_texts, trained, written
 
 GOOD = r"""\data\
 ngram 1=5

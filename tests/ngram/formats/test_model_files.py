@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from corpora import random_texts, tiny_tokenizer, written
 
 import ngram.formats.model_files
 import reference.models.embedded
@@ -27,6 +26,7 @@ from ngram.rows.backoff import BackoffModel, Level
 from ngram.rows.rows import Rows, vocabulary_of
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer
+from tests.ngram.corpora import random_texts, tiny_tokenizer, written
 
 
 def arrays(model: BackoffModel) -> list[np.ndarray]:

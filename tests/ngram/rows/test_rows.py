@@ -7,12 +7,19 @@ from pathlib import Path
 import kenlm
 import numpy as np
 import pytest
-from corpora import GOLDEN, golden_texts, random_texts, sentences, trained_model, written
-from oracles import LN10, kenlm_model, kenlm_state
 
 from ngram.formats.arpa import read_arpa
 from ngram.rows.backoff import BEGIN, END, UNKNOWN, Grams, build
 from ngram.rows.rows import Rows, Score, Vocabulary, score_kenlm, score_rows
+from tests.ngram.corpora import (
+    GOLDEN,
+    golden_texts,
+    random_texts,
+    sentences,
+    trained_model,
+    written,
+)
+from tests.ngram.oracles import LN10, kenlm_model, kenlm_state
 
 TOKENS, LAST = 160, 159  # of the golden corpus: ids below 150, of which some are not in it
 VOCABULARY = Vocabulary(TOKENS, end=LAST)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from corpora import WORDS, golden_texts, random_texts, sentences, tiny_tokenizer
 
 import ngram.training.corpus
 from ngram.rows.backoff import BEGIN, END, UNKNOWN
 from ngram.training.corpus import corpus_files, encode_texts, read_texts
 from ngram.training.counts import CorpusCounts, count_ngrams
+from tests.ngram.corpora import WORDS, golden_texts, random_texts, sentences, tiny_tokenizer
 
 
 def texts_of(*paths: Path) -> list[str]:

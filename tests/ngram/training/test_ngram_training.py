@@ -9,7 +9,6 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from corpora import file_entries, random_texts, sentences, tiny_tokenizer, trained_model, written
 
 import ngram.training.train
 from ngram.formats.model_files import (
@@ -20,6 +19,14 @@ from ngram.formats.model_files import (
 )
 from ngram.training.corpus import Corpus
 from ngram.training.train import find_lmplz, run_lmplz, train
+from tests.ngram.corpora import (
+    file_entries,
+    random_texts,
+    sentences,
+    tiny_tokenizer,
+    trained_model,
+    written,
+)
 
 TEXTS = random_texts(1, words=8)
 LMPLZ = shutil.which("lmplz")

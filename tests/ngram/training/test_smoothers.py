@@ -10,17 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from corpora import (
-    GOLDEN,
-    Entries,
-    entries,
-    file_entries,
-    golden_texts,
-    random_texts,
-    sentences,
-    trained,
-)
-from oracles import kenlm_model, kenlm_state
 
 from ngram.formats.arpa import write_arpa
 from ngram.rows.backoff import BEGIN, END, UNKNOWN, Grams, word_name
@@ -38,6 +27,17 @@ from ngram.training.smoothers import (
     prune_thresholds,
 )
 from ngram.training.train import run_lmplz
+from tests.ngram.corpora import (
+    GOLDEN,
+    Entries,
+    entries,
+    file_entries,
+    golden_texts,
+    random_texts,
+    sentences,
+    trained,
+)
+from tests.ngram.oracles import kenlm_model, kenlm_state
 
 LMPLZ = shutil.which("lmplz")
 AGREEMENT = 1e-4  # in log10

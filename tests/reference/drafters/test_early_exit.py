@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from decoding import speculate
-from tiny_models import drawn
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
@@ -16,6 +14,8 @@ from reference.models.cached_model import CachedModel
 from reference.models.huggingface import adapter_of
 from reference.policies import Fixed
 from reference.records import Stopping
+from tests.reference.decoding import speculate
+from tests.reference.tiny_models import drawn
 
 LAYERS = 4
 PROMPT = [7, 3, 11, 2, 19]

@@ -6,11 +6,6 @@ from unittest.mock import Mock
 
 import pytest
 import torch
-from chi_squared import require_law
-from decoding import speculate
-from enumeration import own_law
-from plain_laws import random_table
-from tabular import Table, TabularModel
 
 from ngram.drafters import PromptLookupDrafter
 from reference.drafter import Draft, Drafter
@@ -18,6 +13,11 @@ from reference.drafters.model_drafter import HierarchicalDrafter, ModelDrafter, 
 from reference.laws import Laws, Sampling
 from reference.policies import Fixed, Policy
 from reference.records import Block, Generation, Stopping
+from tests.reference.chi_squared import require_law
+from tests.reference.decoding import speculate
+from tests.reference.enumeration import own_law
+from tests.reference.plain_laws import random_table
+from tests.reference.tabular import Table, TabularModel
 
 VOCABULARY = 3
 PROMPT = [0, 1]

@@ -4,13 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-import tiny_models
 import torch
-from chi_squared import require_law
-from decoding import alone, speculate_models
-from enumeration import own_law
-from tabular import TabularModel
-from tiny_models import drawn
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -22,6 +16,12 @@ from reference.models.model import FittedModel, fitted
 from reference.policies import Fixed, Policy
 from reference.records import Block, Generation, Stopping
 from reference.scoring import ScoreOptions, Stretch
+from tests.reference import tiny_models
+from tests.reference.chi_squared import require_law
+from tests.reference.decoding import alone, speculate_models
+from tests.reference.enumeration import own_law
+from tests.reference.tabular import TabularModel
+from tests.reference.tiny_models import drawn
 
 PROMPT = [3, 1, 4, 1, 5]
 

@@ -5,11 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from decoding import alone, require_accepted, scored, speculate
-from eagle3_laboratory import random_tensors, safeailabs, tiny_target, written
-from enumeration import STRICT_ACCEPTANCE, own_law, require_equal, walk_choices
-from plain_laws import plain_law
-from test_decoder_architectures import random_prompt, saved_pair
 from torch import Tensor
 
 import reference.drafter
@@ -20,6 +15,11 @@ from reference.models.cached_model import CachedModel
 from reference.policies import Confidence, Fixed, Policy
 from reference.records import Stopping
 from reference.state_heads.eagle3_folder import load_eagle3
+from tests.reference.decoding import alone, require_accepted, scored, speculate
+from tests.reference.eagle3_laboratory import random_tensors, safeailabs, tiny_target, written
+from tests.reference.enumeration import STRICT_ACCEPTANCE, own_law, require_equal, walk_choices
+from tests.reference.plain_laws import plain_law
+from tests.reference.test_decoder_architectures import random_prompt, saved_pair
 
 GREEDY = Sampling(0.0)
 TAPPED = {"eagle_aux_hidden_state_layer_ids": [0, 1, 2]}

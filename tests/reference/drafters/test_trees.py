@@ -6,21 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from combinations import (
-    DRAFT,
-    PROMPT,
-    SETTINGS,
-    TARGET,
-    VOCABULARY,
-    covering,
-    model_drafter,
-    table_text,
-)
-from decoding import alone, require_accepted, scored, speculate
-from enumeration import STRICT_ACCEPTANCE, require_own_law, walk_choices
-from plain_laws import plain_law, random_table
-from tabular import Table, TabularModel
-from test_decoder_architectures import random_prompt, saved_pair
 
 from reference.drafter import Draft, score_text
 from reference.drafters.model_drafter import ModelDrafter
@@ -30,6 +15,21 @@ from reference.policies import Fixed
 from reference.records import Stopping
 from reference.rules import Lenient, Strict
 from reference.scoring import ScoreOptions, ranks
+from tests.reference.combinations import (
+    DRAFT,
+    PROMPT,
+    SETTINGS,
+    TARGET,
+    VOCABULARY,
+    covering,
+    model_drafter,
+    table_text,
+)
+from tests.reference.decoding import alone, require_accepted, scored, speculate
+from tests.reference.enumeration import STRICT_ACCEPTANCE, require_own_law, walk_choices
+from tests.reference.plain_laws import plain_law, random_table
+from tests.reference.tabular import Table, TabularModel
+from tests.reference.test_decoder_architectures import random_prompt, saved_pair
 
 CHOICES: dict[str, Choose] = {"likeliest": likeliest, "drawn": without_replacement}
 # Two and two; a chain and a leaf; as wide as the vocabulary, and wider than it.

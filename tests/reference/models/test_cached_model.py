@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from decoding import speculate, speculate_models
-from test_decoder_architectures import ARCHITECTURES, random_prompt, saved_pair
-from tiny_models import drawn
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 from transformers.cache_utils import DynamicLayer
@@ -22,6 +19,9 @@ from reference.models.memory import GROWTH, RoomyLayer
 from reference.models.model import FittedModel
 from reference.policies import Fixed
 from reference.records import Stopping
+from tests.reference.decoding import speculate, speculate_models
+from tests.reference.test_decoder_architectures import ARCHITECTURES, random_prompt, saved_pair
+from tests.reference.tiny_models import drawn
 
 WINDOW = 6
 PROMPT = [7, 3, 11, 2, 19, 5, 4, 12, 30]

@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 import torch
-from decoding import alone, speculate_models
-from tiny_models import with_noise
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
 from reference.laws import Sampling
@@ -20,6 +18,8 @@ from reference.models.architectures import CausalModel
 from reference.models.compiled_model import CompiledModel, CompileError
 from reference.policies import Fixed
 from reference.records import Stopping
+from tests.reference.decoding import alone, speculate_models
+from tests.reference.tiny_models import with_noise
 
 PROMPT = [3, 1, 4]
 SMALL: dict[str, Any] = {

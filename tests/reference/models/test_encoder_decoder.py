@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from decoding import alone, scored, speculate, speculate_models
-from tiny_models import llama
 from transformers import (
     AutoModelForCausalLM,
     T5Config,
@@ -23,6 +21,8 @@ from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_model, require_same_kind
 from reference.policies import Fixed
 from reference.records import Generation, Stopping
+from tests.reference.decoding import alone, scored, speculate, speculate_models
+from tests.reference.tiny_models import llama
 
 VOCABULARY = 40
 NEW_TOKENS = 24

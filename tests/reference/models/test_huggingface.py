@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from decoding import alone
 from huggingface_hub import constants
-from tiny_models import llama
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 from transformers.utils import logging as transformers_logging
@@ -31,6 +29,8 @@ from reference.models.huggingface import (
     parse_device_map,
 )
 from reference.records import Stopping
+from tests.reference.decoding import alone
+from tests.reference.tiny_models import llama
 
 
 @pytest.fixture

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 import torch
-from decoding import alone, speculate
-from enumeration import STRICT_ACCEPTANCE, own_law, require_equal, walk_choices
-from recurrent_models import FAMILIES, PROMPT, VOCABULARY, model, near
 
 from reference.drafters.model_drafter import ModelDrafter, RandomDrafter
 from reference.laws import Sampling
 from reference.models.text_tree import require_branching
 from reference.policies import Fixed
 from reference.records import Stopping
+from tests.reference.decoding import alone, speculate
+from tests.reference.enumeration import STRICT_ACCEPTANCE, own_law, require_equal, walk_choices
+from tests.reference.recurrent_models import FAMILIES, PROMPT, VOCABULARY, model, near
 
 GREEDY = Sampling(0.0)
 

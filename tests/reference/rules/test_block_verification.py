@@ -6,7 +6,13 @@ import random
 
 import pytest
 import torch
-from combinations import (
+
+from reference.drafter import Draft
+from reference.laws import Dense, OneHot, Sampling
+from reference.policies import Fixed
+from reference.rules import BlockVerification, Strict, shares
+from reference.verify import verify
+from tests.reference.combinations import (
     DRAFT,
     DRAFTERS,
     POLICIES,
@@ -17,7 +23,7 @@ from combinations import (
     model_drafter,
     table_text,
 )
-from enumeration import (
+from tests.reference.enumeration import (
     STRICT_ACCEPTANCE,
     Rows,
     own_law,
@@ -25,14 +31,8 @@ from enumeration import (
     require_own_law,
     walk_choices,
 )
-from plain_block_verification import beginnings
-from plain_laws import normalised
-
-from reference.drafter import Draft
-from reference.laws import Dense, OneHot, Sampling
-from reference.policies import Fixed
-from reference.rules import BlockVerification, Strict, shares
-from reference.verify import verify
+from tests.reference.plain_block_verification import beginnings
+from tests.reference.plain_laws import normalised
 
 RULE = BlockVerification()
 

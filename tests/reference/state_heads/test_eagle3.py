@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 import torch
-from eagle3_laboratory import (
+from safetensors.torch import load_file
+from torch import Tensor
+
+from reference.models.cached_model import CachedModel
+from reference.state_heads.eagle3_folder import _taps, load_eagle3, save_eagle3
+from reference.state_heads.head import causal_mask
+from tests.reference.eagle3_laboratory import (
     CACHED,
     HEAD_WIDTH,
     HEADS,
@@ -15,13 +21,7 @@ from eagle3_laboratory import (
     speculators,
     written,
 )
-from safetensors.torch import load_file
-from test_decoder_architectures import VOCABULARY, saved_pair
-from torch import Tensor
-
-from reference.models.cached_model import CachedModel
-from reference.state_heads.eagle3_folder import _taps, load_eagle3, save_eagle3
-from reference.state_heads.head import causal_mask
+from tests.reference.test_decoder_architectures import VOCABULARY, saved_pair
 
 DRAFTED = 20
 LAYER_IDS = [0, 1, 2]

@@ -3,11 +3,8 @@
 from pathlib import Path
 
 import pytest
-import recurrent_models
 import torch
-from decoding import alone, speculate
 from safetensors.torch import load_file, save_file
-from tiny_models import drawn
 from torch import Tensor
 from transformers import DeepseekV3Config, DeepseekV3ForCausalLM
 
@@ -18,6 +15,9 @@ from reference.models.huggingface import load_model
 from reference.policies import Fixed
 from reference.records import Stopping
 from reference.state_heads.head import Mtp, causal_mask, load_mtp
+from tests.reference import recurrent_models
+from tests.reference.decoding import alone, speculate
+from tests.reference.tiny_models import drawn
 
 LAYERS, WIDTH, EXPERTS, INNER = 2, 16, 4, 8
 PREFIX = f"model.layers.{LAYERS}."

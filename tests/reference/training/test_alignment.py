@@ -4,9 +4,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from decoding import scored
-from eagle3_laboratory import tiny_target
-from tiny_models import llama
 from transformers import T5Config, T5ForConditionalGeneration
 
 from reference.drafter import text_laws
@@ -18,6 +15,9 @@ from reference.state_heads.eagle3 import Eagle3, shape_for
 from reference.training.alignment import LOSSES, Lesson, align, logits_along, train_exits
 from reference.training.loop import Schedule, Training
 from reference.training.unrolling import acceptance_ahead, train_unrolled, windows_along
+from tests.reference.decoding import scored
+from tests.reference.eagle3_laboratory import tiny_target
+from tests.reference.tiny_models import llama
 
 VOCABULARY = 24
 LESSONS = [

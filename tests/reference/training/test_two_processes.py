@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import torch
-from ranks import forked_ranks
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from reference.training.loop import Schedule, Trained, Training, this_process, train
+from tests.reference.ranks import forked_ranks
 
 STEPS = 8
 ROOT = Path(__file__).parents[3]

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planned import planned
 
 from simulator.acceptance.acceptance import Acceptance, Iid, PositionRates, iid_error
 from simulator.acceptance.replay import Replay, Replayed
@@ -12,6 +11,7 @@ from simulator.choice.curve import best_gamma, speed_up
 from simulator.choice.plan import plan
 from simulator.cost.cost import Cost, Ratio
 from simulator.cost.curves import CostModel
+from tests.simulator.planned import planned
 
 COST = CostModel({1: 0.02, 2: 0.03, 5: 0.034, 9: 0.05}, 0.002, 0.001, 0.0004)
 # The example of a server's log: mean acceptance length 2.49 with three drafted tokens.

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from iid_process import finite_seconds
 from numpy.typing import NDArray
 
 from simulator.acceptance.replay import Replay, Replayed
 from simulator.cost.curves import CostModel
+from tests.simulator.iid_process import finite_seconds
 
 COST = CostModel({1: 1.0, 2: 1.5, 5: 1.7, 9: 2.5}, 0.1, 0.05, 0.02)
 

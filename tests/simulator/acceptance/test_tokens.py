@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from iid_process import tokens_law
 
 from simulator.acceptance.tokens import (
     accepted_fraction,
@@ -14,6 +13,7 @@ from simulator.acceptance.tokens import (
     expected_tokens,
     interpolated_alpha,
 )
+from tests.simulator.iid_process import tokens_law
 
 ALPHAS = [0.0, 1e-300, 1e-9, 0.2, 0.5, 0.8, 0.999, 1 - 1e-8, 1 - 1e-12, 1 - 2**-53, 1.0]
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from served_machines import SERVED
 
 from simulator.acceptance.acceptance import Acceptance, Iid, PositionRates
 from simulator.acceptance.accepted import Accepted
@@ -17,6 +16,7 @@ from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Prior, Traits, published_prior
 from simulator.cost.fitted.runs import LoadPoint, Run
 from simulator.cost.setting import Wall
+from tests.simulator.served_machines import SERVED
 
 LOAD = LoadPoint(1000)
 PRIOR = published_prior(Traits("vllm", "EAGLE"))

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from planned import planned
 
 from simulator.acceptance.acceptance import Iid
 from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel
+from tests.simulator.planned import planned
 
 MEASURED = CostModel(
     target_seconds={1: 0.019, 4: 0.033, 8: 0.060},

@@ -3,9 +3,7 @@
 from dataclasses import replace
 from itertools import pairwise
 
-import planned as single
 import pytest
-from served_machines import SERVED
 
 from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import speed_up
@@ -27,6 +25,8 @@ from simulator.cost.fitted.prior import Prior, Traits, published_prior
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.setting import Load, Wall
 from simulator.cost.times import Times
+from tests.simulator import planned as single
+from tests.simulator.served_machines import SERVED
 
 PRIOR = published_prior(Traits("vllm", "EAGLE"))
 WALL = Wall("tokens", 512, "--max-cudagraph-capture-size", "")

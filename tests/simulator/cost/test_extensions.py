@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from iid_process import finite_seconds, tokens_law
-from planned import planned
 
 from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.replay import hierarchical_cost
 from simulator.cost.cost import Ratio
 from simulator.cost.curves import BeamCost, CostModel
+from tests.simulator.iid_process import finite_seconds, tokens_law
+from tests.simulator.planned import planned
 
 BEAMS = BeamCost(2, 4, {1: 1.1, 101: 11.1}, {1: 0.01, 101: 1.01})
 

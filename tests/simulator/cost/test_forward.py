@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from known_shapes import LLAMA_8B, MIXTRAL, weights_of
 from numpy.typing import NDArray
 
 from simulator.cost.roofline.experts import distinct_experts
@@ -13,6 +12,7 @@ from simulator.cost.roofline.forward import forward_flops, forward_seconds, memo
 from simulator.cost.roofline.hardware import find_hardware
 from simulator.cost.roofline.shapes import CacheLayers, ModelShape
 from simulator.cost.roofline.sharing import Conditions, all_reduce_seconds, cache_share
+from tests.simulator.known_shapes import LLAMA_8B, MIXTRAL, weights_of
 
 H100 = find_hardware("h100")
 READ = 2 * LLAMA_8B.active_parameters

@@ -4,8 +4,6 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import pytest
-from known_shapes import LLAMA_8B
-from served_machines import SERVED
 
 from simulator.cost.fitted.kernels import CHUNK, KernelMachine, KernelTables
 from simulator.cost.fitted.machine import PARAMETERS, Work
@@ -13,6 +11,8 @@ from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.forward import roof_seconds
 from simulator.cost.roofline.shapes import CacheLayers, ModelShape, Weights
 from simulator.cost.roofline.sharing import Conditions
+from tests.simulator.known_shapes import LLAMA_8B
+from tests.simulator.served_machines import SERVED
 
 LOAD = LoadPoint(1000, 4)
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from served_machines import SERVED
 
 from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import speed_up
@@ -14,6 +13,7 @@ from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.machine import COUNT, PARAMETERS, seconds_of
 from simulator.cost.fitted.prior import Prior, Traits, published_prior
 from simulator.cost.fitted.runs import LoadPoint, Run, pooled
+from tests.simulator.served_machines import SERVED
 
 MACHINE, PRIOR = SERVED, published_prior(Traits("vllm", "EAGLE"))
 LOAD = LoadPoint(1000)

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from served_machines import SERVED
 
 from simulator.cost.fitted.machine import COUNT, PARAMETERS
 from simulator.cost.fitted.prior import (
@@ -20,6 +19,7 @@ from simulator.cost.fitted.prior import (
 from simulator.cost.roofline.deployment import over_pcie
 from simulator.cost.roofline.hardware import find_hardware
 from simulator.cost.roofline.sharing import Conditions
+from tests.simulator.served_machines import SERVED
 
 EFFECTS = {
     "mean": [0.0] * COUNT,

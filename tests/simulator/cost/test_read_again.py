@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from served_machines import SERVED, cost_at
 
 from simulator.acceptance.acceptance import Iid, PositionRates
 from simulator.acceptance.replay import Replay, Replayed
@@ -15,6 +14,7 @@ from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.machine import seconds_of
 from simulator.cost.fitted.prior import Traits, published_prior
 from simulator.cost.fitted.runs import LoadPoint, Run
+from tests.simulator.served_machines import SERVED, cost_at
 
 TARGET = {1: 0.010, 2: 0.013, 4: 0.014, 8: 0.021}
 COST = CostModel(target_seconds=TARGET, draft_seconds=0.001, overhead_seconds=0.002)

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from known_shapes import LLAMA_1B, LLAMA_8B, model_draft
 
 from simulator.cost.curves import CostModel
 from simulator.cost.roofline.deployment import (
@@ -19,6 +18,7 @@ from simulator.cost.roofline.deployment import (
 from simulator.cost.roofline.forward import forward_seconds
 from simulator.cost.roofline.hardware import find_hardware
 from simulator.cost.roofline.sharing import Conditions
+from tests.simulator.known_shapes import LLAMA_1B, LLAMA_8B, model_draft
 
 H100 = find_hardware("h100")
 PAIR = Deployment(LLAMA_8B, model_draft(LLAMA_1B), H100)

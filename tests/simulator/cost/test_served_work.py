@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from served_machines import DRAFT, MIXTURE, SERVED, cost_at, shape
 
 from simulator.cost.fitted.machine import PARAMETERS, RooflineMachine, seconds_of
 from simulator.cost.fitted.posterior import FittedMachine
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import roofline_cost
 from simulator.cost.roofline.sharing import Conditions
+from tests.simulator.served_machines import DRAFT, MIXTURE, SERVED, cost_at, shape
 
 
 def logs(**values: float) -> np.ndarray:

@@ -6,11 +6,11 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from known_shapes import LLAMA_8B, MIXTRAL, cache_bytes_of, dense, weights_of
 
 from simulator.cost.cost import Ratio
 from simulator.cost.roofline.shapes import Weights, named_share, named_size
 from simulator.cost.sizes import questions_c
+from tests.simulator.known_shapes import LLAMA_8B, MIXTRAL, cache_bytes_of, dense, weights_of
 
 
 def test_parameters_are_those_published() -> None:

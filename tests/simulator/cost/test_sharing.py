@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from known_shapes import LLAMA_8B
-from served_machines import SERVED
 
 from simulator.cost.roofline.deployment import most_batch, needed_bytes
 from simulator.cost.roofline.experts import busiest_experts
@@ -13,6 +11,8 @@ from simulator.cost.roofline.forward import forward_seconds, memory_bytes
 from simulator.cost.roofline.hardware import find_hardware
 from simulator.cost.roofline.shapes import Weights
 from simulator.cost.roofline.sharing import Conditions, all_to_all_seconds
+from tests.simulator.known_shapes import LLAMA_8B
+from tests.simulator.served_machines import SERVED
 
 H200 = find_hardware("h200")
 ROUTED = Weights("experts", 32 * 64 * 3 * 4096 * 512, 2e10, "fp8", experts=64, active=4)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from planned import planned
 
 from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import speed_up
@@ -13,6 +12,7 @@ from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel
 from simulator.schemes.tree_choice import Passes, choose_tree, fastest_trees
 from simulator.schemes.trees import TreeAcceptance, chain, depths_and_ranks
+from tests.simulator.planned import planned
 
 RATES = [0.6, 0.15, 0.07, 0.04, 0.02]
 FREE = Passes(Ratio(0.0), {1: 0.0})

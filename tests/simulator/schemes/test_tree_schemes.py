@@ -6,10 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 import torch
-from planned import planned
-from tabular import TabularModel
 from torch import Tensor
-from tree_replay import calls_along
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import TreeDrafter
@@ -25,6 +22,9 @@ from simulator.schemes.trees import (
     draft_passes,
     tree_tokens,
 )
+from tests.reference.tabular import TabularModel
+from tests.simulator.planned import planned
+from tests.simulator.tree_replay import calls_along
 
 RATES = [0.6, 0.15, 0.07, 0.04, 0.02]
 

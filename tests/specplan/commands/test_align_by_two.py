@@ -9,10 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from programs import Run
-from ranks import forked_ranks
 from safetensors.torch import load_file
 from torch import testing
+
+from tests.reference.ranks import forked_ranks
+from tests.specplan.programs import Run
 
 ROOT = Path(__file__).parents[3]
 ALIGN = (

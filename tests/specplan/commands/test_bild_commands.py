@@ -7,13 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from interruptions import KilledError, killed_at_a_checkpoint
-from model_folders import PROMPTS, llama
-from programs import Run, RunJson
 from transformers import AutoTokenizer
 
 from estimator.timing.arms import without_draft
 from simulator.numerics.intervals import CONFIDENCE
+from tests.specplan.interruptions import KilledError, killed_at_a_checkpoint
+from tests.specplan.model_folders import PROMPTS, llama
+from tests.specplan.programs import Run, RunJson
 
 BILD = ("--decoder", "bild", "--repeats", "1")
 THRESHOLDS = ("--fallback", "0.2,0.6", "--rollback", "1,inf")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from made_profiles import made_profile, made_validation
-from programs import Run, RunJson
 
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main
+from tests.specplan.made_profiles import made_profile, made_validation
+from tests.specplan.programs import Run, RunJson
 
 
 @pytest.fixture

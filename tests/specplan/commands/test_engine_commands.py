@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from engine_pairs import TARGET
-from vllm_server import vllm_server
 
 from engines.kind import EngineSettings
 from engines.trials.request import ValidateEngine
@@ -15,6 +13,8 @@ from engines.trials.validation import validate
 from estimator.settings import PromptSettings, TimingSettings
 from specplan.main import main
 from specplan.reports.engines import validation_text
+from tests.engines.engine_pairs import TARGET
+from tests.engines.vllm_server import vllm_server
 
 SMALL = ["--num-prompts", "2", "--prompt-tokens", "16", "--max-new-tokens", "12", "--repeats", "1"]
 TINY = ["--num-prompts", "1", "--prompt-tokens", "4", "--max-new-tokens", "2", "--repeats", "1"]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from plan_inputs import answered
 
 from figures.registry import FIGURES
 from specplan.main import main
+from tests.specplan.plan_inputs import answered
 
 
 def run(*arguments: str) -> Result:

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 import pytest
-from programs import Run, RunJson
 
 from reference.records import Block
 from reference.speculative import speculative_blocks
 from specplan.commands.generate import generate_command
 from specplan.reports.generation import coloured
+from tests.specplan.programs import Run, RunJson
 
 PAIR = ("--target", "target", "--draft", "draft")
 

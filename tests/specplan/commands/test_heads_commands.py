@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from interruptions import killed_at_a_checkpoint
-from model_folders import llama
-from programs import TEXT, Run, RunJson, bpe_tokenizer
-from refusals import assert_refused, refused
 
 from simulator.numerics.intervals import CONFIDENCE
+from tests.specplan.interruptions import killed_at_a_checkpoint
+from tests.specplan.model_folders import llama
+from tests.specplan.programs import TEXT, Run, RunJson, bpe_tokenizer
+from tests.specplan.refusals import assert_refused, refused
 
 SMALL = ("--heads", "3", "--steps", "12", "--positions", "32", "--window", "24")
 BRIEF = ("--prompts", "prompts.txt", "--num-prompts", "2", "--max-new-tokens", "6")

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plan_inputs import PROFILE
-from programs import Run, RunJson
 
 import estimator.traces.measured_traces
 from estimator.profiles.parts import DraftAcceptance
 from estimator.profiles.profile_file import profile_json, read_profile
+from tests.specplan.plan_inputs import PROFILE
+from tests.specplan.programs import Run, RunJson
 
 SETUP = {
     "target", "draft", "revision", "dtype", "sampling", "draft_temperature", "device",

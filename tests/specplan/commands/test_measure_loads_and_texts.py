@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from made_profiles import made_profile
-from plan_inputs import run_json
-from programs import Run, RunJson
-from refusals import assert_refused
 
 from estimator.profiles.profile import LoadCosts
 from estimator.profiles.profile_file import read_profile, write_profile
 from specplan.main import main
+from tests.specplan.made_profiles import made_profile
+from tests.specplan.plan_inputs import run_json
+from tests.specplan.programs import Run, RunJson
+from tests.specplan.refusals import assert_refused
 
 
 @pytest.fixture

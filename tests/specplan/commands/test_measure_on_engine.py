@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from engine_pairs import DRAFT, TARGET
-from programs import bpe_tokenizer
-from vllm_server import vllm_server
 
 from estimator.traces.trace_file import read_traces, traces_path
 from specplan.main import main
+from tests.engines.engine_pairs import DRAFT, TARGET
+from tests.engines.vllm_server import vllm_server
+from tests.specplan.programs import bpe_tokenizer
 
 SMALL = ["--num-prompts", "2", "--prompt-tokens", "12", "--max-new-tokens", "10", "--repeats", "1"]
 BRIEF = ["--num-prompts", "1", "--prompt-tokens", "8", "--max-new-tokens", "6", "--repeats", "1"]

@@ -7,9 +7,9 @@ from typing import Any
 import datasets
 import pytest
 import torch
-from programs import Run, RunJson
 
 from reference.models.compiled_model import CompiledModel
+from tests.specplan.programs import Run, RunJson
 
 
 def test_a_mapped_target_is_measured_as_it_is_on_one_device(

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from refusals import assert_refused, refused
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from specplan.main import main
+from tests.specplan.refusals import assert_refused, refused
 
 WORDS = ["def", "return", "x", "y", "(", ")", ":", "+"]
 

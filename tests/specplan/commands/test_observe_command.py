@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from metrics_pages import LOG, llama_cpp_page, sglang_page, vllm_page
-from metrics_server import server
-from refusals import assert_refused
 
 from specplan.main import main
+from tests.engines.metrics_pages import LOG, llama_cpp_page, sglang_page, vllm_page
+from tests.specplan.metrics_server import server
+from tests.specplan.refusals import assert_refused
 
 
 def observe(*arguments: str) -> Result:

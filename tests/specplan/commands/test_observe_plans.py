@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from metrics_pages import BENCH, LOG, vllm_page, vllm_times
-from refusals import assert_refused
 
 from specplan.main import main
+from tests.engines.metrics_pages import BENCH, LOG, vllm_page, vllm_times
+from tests.specplan.refusals import assert_refused
 
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 

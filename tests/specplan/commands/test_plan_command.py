@@ -5,12 +5,12 @@ import math
 from pathlib import Path
 
 import pytest
-from plan_inputs import KEYS, MS, run, run_json
-from planned import planned
 
 from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.tokens import accepted_fraction, expected_tokens
 from simulator.cost.curves import CostModel
+from tests.simulator.planned import planned
+from tests.specplan.plan_inputs import KEYS, MS, run, run_json
 
 EIGHT = "--alpha 0.8 --c 0.05"
 RISING = "--acceptance-by-position 0.9,0.6,0.5 --conditional --c 0.05"

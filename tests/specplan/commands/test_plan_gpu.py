@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plan_inputs import LLAMA, run, run_json
+
+from tests.specplan.plan_inputs import LLAMA, run, run_json
 
 
 @pytest.fixture

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_profiles import made_profile
-from plan_inputs import run, run_json
-from refusals import assert_refused
 
 from estimator.profiles.parts import Alpha, DraftAcceptance
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.traces.trace_file import traces_path, write_traces
 from estimator.traces.traces import RecordedConfidence, Trace, TracePair, alpha, replayed_blocks
 from simulator.acceptance.stopping import ranking
+from tests.specplan.made_profiles import made_profile
+from tests.specplan.plan_inputs import run, run_json
+from tests.specplan.refusals import assert_refused
 
 TOKENS, LONGEST, TEXTS = 60, 8, 5
 

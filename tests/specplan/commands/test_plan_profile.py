@@ -5,10 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_profiles import made_profile
-from plan_inputs import BLOCKS, COSTS, JOINTLY, KEYS, MS, PROFILE, run, run_json
-from planned import planned
-from refusals import assert_refused
 
 from estimator.profiles.best import best_of
 from estimator.profiles.parts import Alpha, DraftAcceptance, Setup
@@ -21,6 +17,10 @@ from specplan.api.planning import exported as flags_of
 from specplan.reports.page.inputs import Named
 from specplan.reports.page.page import answer, ranked
 from specplan.reports.profile import profile_text
+from tests.simulator.planned import planned
+from tests.specplan.made_profiles import made_profile
+from tests.specplan.plan_inputs import BLOCKS, COSTS, JOINTLY, KEYS, MS, PROFILE, run, run_json
+from tests.specplan.refusals import assert_refused
 
 COST_MS = "--target-ms 10 --draft-ms 1.2 --verify-ms 3=12 --overhead-ms 0.3"
 

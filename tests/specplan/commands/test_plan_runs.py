@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from metrics_pages import ANSWER, BENCH, SGLANG_BENCH
-from plan_inputs import run, run_json
 
 from specplan.options.runs import parse_run
+from tests.engines.metrics_pages import ANSWER, BENCH, SGLANG_BENCH
+from tests.specplan.plan_inputs import run, run_json
 
 # Published: Apertus 8B with an EAGLE head, one sequence (docs/roofline.md); γ 3 had 2.16 ms.
 APERTUS = (

@@ -4,10 +4,10 @@ import csv
 from pathlib import Path
 
 import pytest
-from plan_inputs import run, run_json
-from refusals import assert_refused
 
 from simulator.acceptance.typical import MOST_NAMED, published_lengths
+from tests.specplan.plan_inputs import run, run_json
+from tests.specplan.refusals import assert_refused
 
 FROM = ("stated", "counts", "tokens a chunk")
 PUBLISHED = Path(__file__).parents[3] / "benchmarks" / "published_speculation.csv"

@@ -5,9 +5,9 @@ import shlex
 from pathlib import Path
 
 import pytest
-from plan_inputs import run, run_json
 
 from engines.kind import engine_kinds
+from tests.specplan.plan_inputs import run, run_json
 
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 HEAD = (

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from plan_inputs import run, run_json
 
 import specplan as sp
 from simulator.acceptance.acceptance import Iid
 from specplan.reports.table import WIDTH
+from tests.specplan.plan_inputs import run, run_json
 
 LOAD = "--rate 40 --prompt-tokens 1000 --output-tokens 300 --slo ttft=500,tpot=8"
 

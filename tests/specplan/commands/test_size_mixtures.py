@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from plan_inputs import run, run_json
+
+from tests.specplan.plan_inputs import run, run_json
 
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 DENSE, MIXTURE = CONFIGS / "llama-3.1-8b.json", CONFIGS / "deepseek-v3.json"

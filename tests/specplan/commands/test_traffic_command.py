@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from plan_inputs import LLAMA, PROFILE, run, run_json
 
 from estimator.profiles.profile import LeftOut, LoadCosts
 from estimator.profiles.profile_file import write_profile
 from simulator.choice.advice import certainty, percentage
 from simulator.numerics.lattice import DRAWS
+from tests.specplan.plan_inputs import LLAMA, PROFILE, run, run_json
 
 LENGTHS = "--prompt-tokens 500 --output-tokens 200"
 TIMES = "--alpha 0.7 --target-ms 10 --draft-ms 1 --prompt-ms 20"

@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from plan_inputs import LLAMA, PROFILE, run, run_json
 
 from estimator.profiles.parts import Alpha, DraftAcceptance
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
+from tests.specplan.plan_inputs import LLAMA, PROFILE, run, run_json
 
 RANKS = "--acceptance-by-rank 0.6,0.15,0.07,0.04"
 RANKED = replace(

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import Run, RunJson
 
 import estimator.timing.arms
+from tests.specplan.programs import Run, RunJson
 
 KEYS = {
     "draft", "temperature", "draft_temperature", "policy", "gamma", "alpha", "c",

@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from programs import bpe_tokenizer
 
 from specplan.reports.generation import piece, text_pieces
+from tests.specplan.programs import bpe_tokenizer
 
 TEXT = "naïve — 日本語 😀 text"
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from made_profiles import made_profile, made_tuning
 
 from estimator.profiles.best import best_of
 from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate
@@ -19,6 +18,7 @@ from estimator.profiles.profile_file import write_profile
 from specplan.main import main
 from specplan.reports.page.page import LIBRARY
 from specplan.reports.profile import profile_text
+from tests.specplan.made_profiles import made_profile, made_tuning
 
 
 @pytest.fixture

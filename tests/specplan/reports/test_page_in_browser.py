@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from made_profiles import made_profile, made_tuning, made_validation
 
 from estimator.profiles.profile_file import write_profile
 from simulator.acceptance.acceptance import Iid
 from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel
 from specplan.main import main
+from tests.specplan.made_profiles import made_profile, made_tuning, made_validation
 
 NAMES = ("chromium", "chromium-browser", "chromium-headless-shell", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
-from made_profiles import made_profile
 
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main
 from specplan.options.answer import stated_command
+from tests.specplan.made_profiles import made_profile
 
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 LLAMA = (

@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from decoding import alone
-from plain_laws import plain_law, random_table
-from tabular import Table, TabularModel
 
 from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
@@ -18,6 +15,9 @@ from reference.laws import Dense, Laws, OneHot, Sampling, draw
 from reference.records import Generation, Stopping, StopStrings
 from reference.speculative import Subject
 from studies.bild.decoder import DISTANCES, Fallback, Rollback, bild_session, unread_ending
+from tests.reference.decoding import alone
+from tests.reference.plain_laws import plain_law, random_table
+from tests.reference.tabular import Table, TabularModel
 
 VOCABULARY = 4
 PROMPT = [0]

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from pairs import PROMPTS, tiny_llama, tiny_pair
 
 from estimator.timing.precision import Timing
 from estimator.validation.file import parse_rows
@@ -22,6 +21,7 @@ from studies.bild.grid import Grid
 from studies.bild.prediction import NEVER, BildTrace, bild_trace, predict, spliced
 from studies.bild.sweep import own_metrics, reference_metrics, sweep
 from studies.bild.swept import LARGE, SMALL, BildRow, Sweep
+from tests.estimator.pairs import PROMPTS, tiny_llama, tiny_pair
 
 GRID = Grid(
     fallback=(0.0, 0.3, 1.1), rollback=(0.0, 1.0, math.inf), max_gamma=3,

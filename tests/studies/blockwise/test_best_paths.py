@@ -5,8 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from corpora import random_texts, trained_model, written
-from oracles import LN10, kenlm_model, kenlm_state
 
 from ngram.formats.model_files import load_model
 from ngram.rows.backoff import BEGIN, END, UNKNOWN, BackoffModel
@@ -20,6 +18,8 @@ from studies.blockwise.best_paths import (
     lattice_of,
     read_lattice,
 )
+from tests.ngram.corpora import random_texts, trained_model, written
+from tests.ngram.oracles import LN10, kenlm_model, kenlm_state
 
 WORDS = 12
 TOKENS = 14  # two more than the models know

@@ -6,8 +6,6 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from decoding import speculate
-from pairs import PROMPTS, VOCABULARY, tiny_llama
 
 from ngram.rows.backoff import END, build
 from ngram.rows.rows import Rows, Vocabulary
@@ -42,6 +40,8 @@ from studies.blockwise.texts import (
     path_drafts,
 )
 from studies.blockwise.training import heads_loss, states_and_logits, tokens_ahead
+from tests.estimator.pairs import PROMPTS, VOCABULARY, tiny_llama
+from tests.reference.decoding import speculate
 
 GREEDY = Sampling(0.0)
 K, HEADS, TOKENS, WEIGHT = 4, 4, 30, 0.8

@@ -4,12 +4,6 @@ import itertools
 
 import pytest
 import torch
-from combinations import POLICIES, SETTINGS, TARGET, VOCABULARY
-from decoding import alone, speculate
-from enumeration import own_law, require_equal, walk_choices
-from heads_laboratory import heads_drafter, random_embedding, random_heads
-from plain_laws import plain_law
-from tabular import TabularModel
 
 import reference.drafter
 from reference.drafter import score_text
@@ -19,6 +13,12 @@ from reference.records import Stopping
 from reference.rules import Strict
 from reference.scoring import ScoreOptions
 from studies.blockwise.heads import Heads, HeadsDrafter
+from tests.reference.combinations import POLICIES, SETTINGS, TARGET, VOCABULARY
+from tests.reference.decoding import alone, speculate
+from tests.reference.enumeration import own_law, require_equal, walk_choices
+from tests.reference.plain_laws import plain_law
+from tests.reference.tabular import TabularModel
+from tests.studies.heads_laboratory import heads_drafter, random_embedding, random_heads
 
 GREEDY = Sampling(0.0)
 

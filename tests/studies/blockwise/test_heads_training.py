@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import llama
 from torch import nn
 from transformers import LlamaForCausalLM
 
@@ -24,6 +23,7 @@ from studies.blockwise.training import (
     train_on_states,
     windows_of,
 )
+from tests.reference.tiny_models import llama
 
 VOCABULARY, WIDTH, HEADS = 12, 16, 4
 # A text in which each token determines all later ones.

@@ -6,13 +6,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from combinations import TARGET, VOCABULARY
-from corpora import random_texts, trained_model
-from decoding import alone, speculate
-from enumeration import own_law, require_equal, walk_choices
-from heads_laboratory import heads_drafter
-from plain_laws import plain_law, random_table
-from tabular import TabularModel
 
 from ngram.rows.rows import Rows, Vocabulary
 from reference.drafter import score_text
@@ -24,6 +17,13 @@ from reference.scoring import ScoreOptions
 from studies.blockwise.best_paths import Automaton, Lattice, best_paths, lattice_of, read_lattice
 from studies.blockwise.heads import HeadsDrafter
 from studies.blockwise.rescoring import GlobalRescoring, LatticeDrafter, LocalRescoring
+from tests.ngram.corpora import random_texts, trained_model
+from tests.reference.combinations import TARGET, VOCABULARY
+from tests.reference.decoding import alone, speculate
+from tests.reference.enumeration import own_law, require_equal, walk_choices
+from tests.reference.plain_laws import plain_law, random_table
+from tests.reference.tabular import TabularModel
+from tests.studies.heads_laboratory import heads_drafter
 
 GREEDY = Sampling(0.0)
 
