@@ -7,15 +7,17 @@ import numpy as np
 
 from simulator.numerics.arguments import Floats
 
-# Number of draws N and multiplier a of the lattice (L'Ecuyer and Lemieux 2000, Table 1). N is prime
-# and a generates all N - 1 residues, so that as many columns differ.
-DRAWS, _MULTIPLIER = 2039, 1487
+# Usual number of draws N, and the number for wide distributions, whose tails hold few draws.
+DRAWS, MANY = 2039, 32749
+# Multiplier a of the lattice by N (L'Ecuyer and Lemieux 2000, Table 1). N is prime and a generates
+# all N - 1 residues, so that as many columns differ.
+_MULTIPLIERS = {DRAWS: 1487, MANY: 14251}
 _SHIFT = 7919
 
 
 @cache
-def normal_column(column: int) -> Floats:
-    """Returns DRAWS standard normal draws, shape (DRAWS,).
+def normal_column(column: int, draws: int = DRAWS) -> Floats:
+    """Returns N standard normal draws, shape (N,).
 
         z_i = Φ⁻¹((π(i) + 1/2) / N),   π(i) = (i a^column + shift_column) mod N
 
@@ -23,20 +25,21 @@ def normal_column(column: int) -> Floats:
     Different columns, up to N - 1, are practically independent of each other.
 
     column: at least 0. Columns near each other are spread most evenly together.
+    draws: N, which is DRAWS or MANY.
     """
-    step = pow(_MULTIPLIER, column, DRAWS)
-    places = (np.arange(DRAWS) * step + column * column * _SHIFT) % DRAWS
-    return normal_quantiles()[places]
+    step = pow(_MULTIPLIERS[draws], column, draws)
+    places = (np.arange(draws) * step + column * column * _SHIFT) % draws
+    return normal_quantiles(draws)[places]
 
 
 @cache
-def normal_quantiles() -> Floats:
-    """Returns Φ⁻¹((i + 1/2) / N) for i = 0 … N - 1, shape (DRAWS,): rising, the middle one 0."""
+def normal_quantiles(draws: int = DRAWS) -> Floats:
+    """Returns Φ⁻¹((i + 1/2) / N) for i = 0 … N - 1, shape (N,): rising, the middle one 0."""
     quantile = NormalDist().inv_cdf
-    return np.array([quantile((i + 0.5) / DRAWS) for i in range(DRAWS)])
+    return np.array([quantile((i + 0.5) / draws) for i in range(draws)])
 
 
-def normal_draws(first: int, count: int) -> Floats:
-    """Returns `count` columns of `normal_column` from column `first`, shape (DRAWS, count)."""
-    columns = [normal_column(first + each) for each in range(count)]
-    return np.stack(columns, axis=1) if columns else np.zeros((DRAWS, 0))
+def normal_draws(first: int, count: int, draws: int = DRAWS) -> Floats:
+    """Returns `count` columns of `normal_column` from column `first`, shape (N, count)."""
+    columns = [normal_column(first + each, draws) for each in range(count)]
+    return np.stack(columns, axis=1) if columns else np.zeros((draws, 0))

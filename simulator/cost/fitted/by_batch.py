@@ -11,7 +11,7 @@ import numpy as np
 from simulator.cost.cost import Cost
 from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.machine import PARAMETERS
-from simulator.cost.fitted.posterior import FittedMachine, Posterior
+from simulator.cost.fitted.posterior import Draws, FittedMachine, Posterior
 from simulator.cost.fitted.prior import vague_prior
 from simulator.cost.fitted.runs import LoadPoint, Run, measured_zero
 from simulator.cost.setting import Load
@@ -130,7 +130,7 @@ def _doubted(posterior: Posterior, deviation: float) -> Posterior:
     return replace(posterior, draws=replace(posterior.draws, logs=logs), _known={})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Interpolated(Posterior):
     """A posterior at one batch, between the posteriors at two others.
 
@@ -140,6 +140,6 @@ class Interpolated(Posterior):
     ends: tuple[Posterior, Posterior] = field(kw_only=True)
     share: float = field(kw_only=True)
 
-    def _free(self, load: LoadPoint, gammas: Sequence[int]) -> Floats:
-        first, last = (end._free(end.runs[0].load, gammas) for end in self.ends)
+    def _free(self, load: LoadPoint, gammas: Sequence[int], draws: Draws) -> Floats:
+        first, last = (end._free(end.runs[0].load, gammas, end.draws) for end in self.ends)
         return (1 - self.share) * first + self.share * last

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.numerics.arguments import Floats
-from simulator.numerics.lattice import normal_column, normal_draws
+from simulator.numerics.lattice import DRAWS, normal_column, normal_draws
 
 # Longer drafts take the deviations of this γ.
 LONGEST = 32
@@ -55,10 +55,11 @@ def drawn(places: Sequence[Place], group: int, scales: Floats, prior: Prior) -> 
     group: number of the load; loads of different groups deviate independently.
     scales: τ of each draw, shape (draws,).
     """
-    first = _LOADS + group * _GROUP
-    level = prior.level_error * normal_column(first)
-    shared = prior.load_error * normal_column(first + 1)
-    walk = np.cumsum(normal_draws(first + 2, LONGEST), axis=1)
+    first, count = _LOADS + group * _GROUP, len(scales)
+    level = prior.level_error * normal_column(first, count)
+    shared = prior.load_error * normal_column(first + 1, count)
+    jumps = LONGEST if scales.any() else 0
+    walk = np.cumsum(normal_draws(first + 2, jumps, count), axis=1)
     columns = []
     for place in places:
         gamma = min(place.gamma, LONGEST)
@@ -66,12 +67,12 @@ def drawn(places: Sequence[Place], group: int, scales: Floats, prior: Prior) -> 
             columns.append(level)
             continue
         whole = int(gamma)
-        reached = walk[:, whole - 1] if whole > 0 else np.zeros_like(level)
+        reached = walk[:, whole - 1] if min(whole, jumps) > 0 else np.zeros_like(level)
         if gamma > whole:
             # A walk of variance γ has the variance of a part of its next step, too.
-            step = normal_column(first + 2 + min(whole, LONGEST - 1))
+            step = normal_column(first + 2 + min(whole, LONGEST - 1), count)
             reached = reached + np.sqrt(gamma - whole) * step
-        own = prior.ratio_error * normal_column(first + 1 + LONGEST + max(whole, 1))
+        own = prior.ratio_error * normal_column(first + 1 + LONGEST + max(whole, 1), count)
         columns.append(level + shared + own + scales * reached)
     return np.stack(columns, axis=1)
 
@@ -81,9 +82,9 @@ def noise_column(index: int, groups: int) -> Floats:
     return normal_column(_LOADS + groups * _GROUP + index)
 
 
-def drawn_scales(probabilities: Floats) -> NDArray[np.int64]:
+def drawn_scales(probabilities: Floats, draws: int = DRAWS) -> NDArray[np.int64]:
     """Returns for each draw the index of its τ, drawn with these probabilities, shape (draws,)."""
-    ranks = np.argsort(np.argsort(normal_column(_SCALE)))
+    ranks = np.argsort(np.argsort(normal_column(_SCALE, draws)))
     shares = (ranks + 0.5) / len(ranks)
     found = np.searchsorted(np.cumsum(probabilities), shares)
     return np.minimum(found, len(probabilities) - 1).astype(np.int64)

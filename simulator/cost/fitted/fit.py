@@ -23,16 +23,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simulator.cost.cost import Cost
-from simulator.cost.fitted.deviations import PARAMETER_COLUMNS, drawn_scales
-from simulator.cost.fitted.machine import COUNT, Machine, Work, seconds_of
-from simulator.cost.fitted.posterior import Draws, Posterior
+from simulator.cost.fitted.deviations import drawn_scales
+from simulator.cost.fitted.machine import Machine, Work, seconds_of
+from simulator.cost.fitted.posterior import Draws, Posterior, apart
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.problem import Problem
 from simulator.cost.fitted.runs import LoadPoint, Run, impossible, pooled
 from simulator.cost.setting import CostSetting
 from simulator.numerics.arguments import Floats
 from simulator.numerics.elementwise import by_gamma
-from simulator.numerics.lattice import normal_draws
 
 
 def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
@@ -43,31 +42,24 @@ def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
     means = pooled(runs)
     left_out = impossible(means)
     used = [run for run in means if run not in left_out]
-    apart = normal_draws(PARAMETER_COLUMNS, COUNT) @ _root(prior.covariance)
     if not used:
-        scales = drawn_scales(np.array(prior.jumps)[:, 1])
-        none = Draws(prior.logs + apart, scales, (), np.zeros((len(apart), 0)))
-        return Posterior(machine, prior, tuple(runs), prior.logs, prior.covariance, none)
+        draws = Draws.of_prior(prior)
+        return Posterior(machine, prior, tuple(runs), prior.logs, prior.covariance, draws)
     problem = Problem.of(machine, prior, used)
     likeliest, covariances, weights = problem.modes()
     scales = drawn_scales(weights)
-    values, factors = np.empty_like(apart), np.empty((len(apart), len(used)))
+    away = apart(prior)
+    values, factors = np.empty_like(away), np.empty((len(away), len(used)))
     deviations = problem.deviations(np.array(prior.jumps)[scales, 0])
     for scale in np.unique(scales).tolist():
         these = scales == scale
         data = problem.measured - deviations[these]
-        values[these] = problem.solved(scale, apart[these], data, likeliest[scale])
+        values[these] = problem.solved(scale, away[these], data, likeliest[scale])
         left = data - problem.modelled(values[these])
         factors[these] = left @ problem.precision[scale]
     best = int(weights.argmax())
     draws = Draws(values, scales, problem.places, factors)
     return Posterior(machine, prior, tuple(runs), likeliest[best], covariances[best], draws)
-
-
-def _root(covariance: Floats) -> Floats:
-    """Returns the symmetric square root of a covariance matrix, whose variances may be 0."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
 @dataclass(frozen=True, slots=True)
