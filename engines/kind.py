@@ -119,9 +119,11 @@ class Exports:
 class PrintedCounts:
     """A text in which an engine prints its counts of drafted and accepted tokens.
 
-    marks: metric prefixes, parts of log lines, or JSON keys; any one of them identifies the text.
+    marks: prefixes of metrics, parts of log lines, or JSON keys ("timings.draft_kind": a key of the
+      object `timings`); any one of them identifies the text.
     reader: the function that reads the text, as "module:name" in engines.observing.
     program: name of the program that prints the JSON.
+    page: path of the server's page of metrics.
     version_page: path of the server's page whose JSON object has `version`.
     """
 
@@ -129,6 +131,7 @@ class PrintedCounts:
     marks: tuple[str, ...]
     reader: str
     program: str = ""
+    page: str = "/metrics"
     version_page: str | None = None
 
     def read(self, text: Any, gamma: int | None) -> Observation:

@@ -26,6 +26,14 @@ HEAD_BYTES = 1_000_000_000
 HEAD_CHARACTERS = 2000
 # Keys of the category of a request, which a user adds to an answer.
 CATEGORIES = ("category", "task")
+# Keys of files without counts of drafts, and what to do with such a file.
+UNCOUNTED = {
+    "avg_ns": "llama-bench has times only: plan --costs FILE reads them",
+    "is_processing": "llama-server's slots have no counts: its /metrics and answers have them",
+    "elapsed_time": "vllm bench throughput counts no drafts: vllm bench serve --save-result does",
+    "decoding_stats": "for trtllm-bench, plan --block-efficiency L --at-gamma K: L is the average "
+    "of acceptance_length_percentiles, K is max_draft_len",
+}
 
 
 def is_live(source: str) -> bool:
@@ -84,23 +92,32 @@ def _read(source: str, gamma: int | None, timeout_seconds: float) -> Observation
 def _scrape(source: str, gamma: int | None, timeout_seconds: float) -> Observation:
     parts = urlsplit(source)
     base = f"{parts.scheme}://{parts.netloc}"
-    url = source if parts.path.strip("/") else f"{base}/metrics"
-    page = get_text(url, timeout_seconds=timeout_seconds)
-    for _, metrics in _printing("metrics"):
-        if _is_page(page, metrics):
-            version = _version(base, metrics.version_page, timeout_seconds)
-            return replace(metrics.read(page, gamma), version=version)
-    titles = listed([f"{kind.title}'s" for kind, _ in _printing("metrics")])
+    known = _printing("metrics")
+    paths = [parts.path] if parts.path.strip("/") else dict.fromkeys(each.page for _, each in known)
+    first, *others = (f"{base}{path}?{parts.query}".rstrip("?") for path in paths)
+    rest = (_page(url, timeout_seconds) for url in others)
+    for page in chain([get_text(first, timeout_seconds=timeout_seconds)], rest):
+        for _, metrics in known:
+            if _is_page(page, metrics):
+                version = _version(base, metrics.version_page, timeout_seconds)
+                return replace(metrics.read(page, gamma), version=version)
+    titles = listed([f"{kind.title}'s" for kind, _ in known])
     raise ValueError(f"a metrics page must be {titles}, got none of their metrics")
 
 
 def _version(base: str, path: str | None, timeout_seconds: float) -> str | None:
     """Returns the version that the server at `base` reports; None if it cannot be read."""
-    with suppress(ValueError, OSError, AttributeError):  # no page, or no JSON object
+    with suppress(ValueError, AttributeError):  # no JSON object
         if path is not None:
-            page = get_text(base + path, timeout_seconds=timeout_seconds)
-            return text_of(json.loads(page), "version")
+            return text_of(json.loads(_page(base + path, timeout_seconds)), "version")
     return None
+
+
+def _page(url: str, timeout_seconds: float) -> str:
+    """Returns the text of a page that a server need not have; empty if it has none."""
+    with suppress(ValueError, OSError):
+        return get_text(url, timeout_seconds=timeout_seconds)
+    return ""
 
 
 def _file(blocks: Iterator[str], gamma: int | None) -> Observation:
@@ -152,16 +169,29 @@ def _what(text: str) -> str:
 
 def _answer(value: dict[str, Any], gamma: int | None) -> Observation:
     """Returns the counts in a JSON object of any engine, with the request's category if stated."""
-    for _, answers in _printing("JSON"):
-        if any(mark in value for mark in answers.marks):
-            counted = answers.read(value, gamma)
-            labels = (text_of(value, key) for key in CATEGORIES)
-            label = next((label for label in labels if label is not None), None)
-            named = tuple(each._replace(category=label) for each in counted.requests)
-            return replace(counted, requests=named)
-    known = listed([f"{each.marks[0]} ({each.program})" for _, each in _printing("JSON")])
+    known = [each for _, each in _printing("JSON")]
+    # The mark that lies deepest identifies a file best.
+    found = max(known, key=lambda each: max(_depth(value, mark) for mark in each.marks))
+    if any(_depth(value, mark) for mark in found.marks):
+        counted = found.read(value, gamma)
+        labels = (text_of(value, key) for key in CATEGORIES)
+        label = next((label for label in labels if label is not None), None)
+        named = tuple(each._replace(category=label) for each in counted.requests)
+        return replace(counted, requests=named)
     got = ", ".join(map(str, [*value][:5])) or "nothing"
-    raise ValueError(f"JSON of drafts must have {known}, got {got}")
+    hint = next((f": {hint}" for key, hint in UNCOUNTED.items() if key in value), "")
+    programs = listed([f"{each.marks[0]} ({each.program})" for each in known])
+    raise ValueError(f"JSON of drafts must have {programs}, got {got}{hint}")
+
+
+def _depth(value: Any, mark: str) -> int:
+    """Returns the number of a mark's keys if the object has them, one within the other; else 0."""
+    keys = mark.split(".")
+    for key in keys:
+        if not isinstance(value, dict) or key not in value:
+            return 0
+        value = value[key]
+    return len(keys)
 
 
 def _printing(form: str) -> list[tuple[EngineKind, PrintedCounts]]:
@@ -170,4 +200,4 @@ def _printing(form: str) -> list[tuple[EngineKind, PrintedCounts]]:
 
 
 def _is_page(text: str, metrics: PrintedCounts) -> bool:
-    return any(f"\n{mark}:" in f"\n{text}" or f" {mark}:" in text for mark in metrics.marks)
+    return any(f"\n{mark}" in f"\n{text}" or f" {mark}" in text for mark in metrics.marks)

@@ -35,7 +35,7 @@ KIND = EngineKind(
     takes=frozenset({"gguf", "synthetic", "threads"}),
     acceptance="counts",
     prints=(
-        PrintedCounts("metrics", ("llamacpp",), "llama_cpp:read_page"),
+        PrintedCounts("metrics", ("llamacpp:",), "llama_cpp:read_page"),
         PrintedCounts("log", ("draft acceptance", "#calls"), "llama_cpp:read_log"),
         PrintedCounts("JSON", ("timings", "predicted_n"), "llama_cpp:read_timings", "llama.cpp"),
     ),

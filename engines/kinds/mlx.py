@@ -2,7 +2,7 @@
 
 import shlex
 
-from engines.kind import Drafted, EngineKind, Exports, later
+from engines.kind import Drafted, EngineKind, Exports, PrintedCounts, later
 
 
 def _fixed(gamma: int, draft: Drafted, *_: object) -> str:
@@ -17,5 +17,8 @@ KIND = EngineKind(
     draft_samplings=("sampled",),
     drafts_with_prompt=True,
     acceptance="counts",
+    prints=(
+        PrintedCounts("JSON", ("timings.draft_kind",), "mlx_vlm:read_answer", "MLX-VLM's answers"),
+    ),
     exports=Exports("--draft-model", _fixed, draft_sampling="sampled"),
 )

@@ -71,7 +71,7 @@ KIND = EngineKind(
     acceptance="counts",
     in_turn=True,
     prints=(
-        PrintedCounts("metrics", ("sglang",), "sglang:read_page"),
+        PrintedCounts("metrics", ("sglang:",), "sglang:read_page"),
         PrintedCounts("log", ("Decode batch",), "sglang:read_log"),
         PrintedCounts("JSON", ("accept_length",), "sglang:read_bench", "SGLang's bench_serving"),
     ),

@@ -1,11 +1,11 @@
-"""TensorRT-LLM: specplan writes its configuration, but neither starts it nor reads its output."""
+"""TensorRT-LLM: specplan writes its configuration and reads its metrics page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engines.kind import Drafted, EngineKind, Exports, methods_of, never_zero
+from engines.kind import Drafted, EngineKind, Exports, PrintedCounts, methods_of, never_zero
 from simulator.cost.setting import Wall
 
 if TYPE_CHECKING:
@@ -54,6 +54,11 @@ def _lookup(gamma: int, _shortest: int, longest: int) -> str:
 KIND = EngineKind(
     name="tensorrt-llm",
     title="TensorRT-LLM",
+    prints=(
+        PrintedCounts(
+            "metrics", ("trtllm_",), "tensorrt_llm:read_page", page="/prometheus/metrics"
+        ),
+    ),
     exports=Exports(
         "DraftTarget", _fixed, draft_sampling="argmax", schedule=_schedule, lookup=_lookup
     ),

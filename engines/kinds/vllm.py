@@ -110,7 +110,7 @@ KIND = EngineKind(
     acceptance="engine",
     in_turn=True,
     prints=(
-        PrintedCounts("metrics", ("vllm",), "vllm:read_page", version_page="/version"),
+        PrintedCounts("metrics", ("vllm:",), "vllm:read_page", version_page="/version"),
         PrintedCounts("log", ("SpecDecoding metrics:",), "vllm:read_log"),
         PrintedCounts(
             "JSON", ("spec_decode_num_drafts", "model_id"), "vllm:read_bench", "vllm bench serve"
@@ -120,6 +120,9 @@ KIND = EngineKind(
         ),
         PrintedCounts("JSON", ("aiperf_version",), "benches:read_aiperf", "AIPerf"),
         PrintedCounts("JSON", ("benchmarks",), "benches:read_guidellm", "GuideLLM"),
+        PrintedCounts(
+            "JSON", ("input_config.subcommand",), "benches:read_genai_perf", "genai-perf"
+        ),
         PrintedCounts("JSON", ("metrics",), "vllm:read_answer", "vLLM's answers"),
     ),
     # Its `draft_sample_method` says how it drafts.

@@ -1,4 +1,4 @@
-"""Reads counts and times of vLLM from the files of other benchmarks: AIPerf and GuideLLM."""
+"""Reads counts and times of servers from other benchmarks: AIPerf, genai-perf and GuideLLM."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -61,6 +61,26 @@ def read_aiperf(result: Mapping[str, Any], gamma: int | None) -> Observation:
     totals = {name: round(_average(result, its)) for name, its in names.items()}
     counted = _counted(totals, histogram, gamma, None)
     return replace(counted.over_all_steps(emitted), timed=plain.timed)
+
+
+def read_genai_perf(result: Mapping[str, Any], gamma: int | None) -> Observation:
+    """Returns the times in `profile_export_genai_perf.json`, AIPerf's predecessor.
+
+    gamma: must be 0, because genai-perf counts no drafts.
+    """
+    if gamma != 0:
+        raise ValueError(
+            "gamma must be 0 for a file of genai-perf, which counts no drafts, got "
+            f"{gamma}: AIPerf counts them, or state gamma, tpot and length"
+        )
+    latency, users = result["inter_token_latency"], result["input_config"].get("concurrency")
+    if latency.get("unit") != "ms":
+        raise ValueError(f"inter_token_latency must be in ms, got {latency.get('unit')}")
+    # The mean over requests stands for one request of mean length.
+    tokens = max(1, round(_average(result, "output_sequence_length")) - 1)
+    batch = users if isinstance(users, int) else None
+    timed = times(number(latency, "avg") / 1e3 * tokens, tokens, batch)
+    return Observation(kind="vllm", origin="bench", timed=timed)
 
 
 def read_guidellm(report: Mapping[str, Any], gamma: int | None) -> Observation:

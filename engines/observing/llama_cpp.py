@@ -18,7 +18,7 @@ TURNS_ON = "a draft model (--model-draft, with --spec-type draft-simple)"
 
 def read_page(text: str, gamma: int | None) -> Observation:
     """Returns the counts on a metrics page since the server's start; see `MetricsPage.observed`."""
-    page = MetricsPage(text, "llamacpp")
+    page = MetricsPage(text, "llamacpp:")
     # The page counts the first token of each request, but not its time.
     timed = times(page.sums["tokens_predicted_seconds"], page.sums["tokens_predicted"])
     return page.observed(gamma, timed, kind="llama.cpp", turns_on=TURNS_ON, lists_all=False)

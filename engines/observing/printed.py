@@ -1,7 +1,7 @@
 """Reads numbers that servers print: in JSON objects, and on metrics pages in Prometheus' format."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
@@ -65,28 +65,28 @@ class MetricsPage:
 
     sums: sum of each metric over all of its labels, for example over the server's engines.
     last: last value of each metric.
-    hits: number of blocks that accepted each position; the first position is 0.
+    positions: sums of a metric by position of a drafted token; the first position is 0.
     model: name of the served model; None if the page names none or several.
     began: times at which counters of drafts began, in seconds since 1970.
     """
 
     def __init__(self, text: str, prefix: str) -> None:
-        """Reads the page; prefix: the engine's prefix, without its colon."""
+        """Reads the page; prefix: how all names of the engine's metrics begin."""
         self.prefix, self.began, models = prefix, list[float](), set[str]()
         self.sums, self.last = defaultdict[str, float](float), dict[str, float]()
-        self.hits = defaultdict[int, int](int)
+        self.positions = defaultdict[str, Counter[int]](Counter)
         families = text_string_to_metric_families(text)
         for sample in chain.from_iterable(family.samples for family in families):
-            engine, _, name = sample.name.partition(":")
-            if engine != prefix:
+            if not sample.name.startswith(prefix):
                 continue
-            name = name.removesuffix("_total")
+            name = sample.name.removeprefix(prefix).removesuffix("_total")
             self.sums[name] += sample.value
             self.last[name] = sample.value
             models.update(filter(None, [sample.labels.get("model_name")]))
-            if name == _BY_POSITION:
-                self.hits[int(sample.labels.get("position", "0"))] += round(sample.value)
-            elif name == f"{_DRAFTS}_created":
+            position = sample.labels.get("position", sample.labels.get("token_position"))
+            if position is not None:
+                self.positions[name][int(position)] += round(sample.value)
+            if name == f"{_DRAFTS}_created":
                 self.began.append(sample.value)
         self.model = models.pop() if len(models) == 1 else None
 
@@ -98,11 +98,16 @@ class MetricsPage:
         for name in (_DRAFTS, _DRAFTED):
             if name not in self.sums:
                 raise ValueError(
-                    f"metrics must have {self.prefix}:{name}, got none: speculation is off; "
+                    f"metrics must have {self.prefix}{name}, got none: speculation is off; "
                     f"{turns_on} turns it on"
                 )
-        by_position = [self.hits[position] for position in range(max(self.hits, default=-1) + 1)]
+        by_position = self.by_position(_BY_POSITION)
         return Counts.of(round(self.sums[_DRAFTS]), round(self.sums[_DRAFTED]), by_position)
+
+    def by_position(self, name: str) -> tuple[int, ...]:
+        """Returns a metric's sums at positions 0, 1, …, up to the last position that it lists."""
+        found = self.positions[name]
+        return tuple(found[position] for position in range(max(found, default=-1) + 1))
 
     def observed(
         self, gamma: int | None, timed: Timed | None, *, kind: str, turns_on: str, lists_all: bool

@@ -35,7 +35,7 @@ def read_page(text: str, gamma: int | None) -> Observation:
 
     gamma: drafted tokens per block, if the page does not state them; 0: no drafts.
     """
-    page = MetricsPage(text, "sglang")
+    page = MetricsPage(text, "sglang:")
     totals, timed = page.sums, times(page.sums[WAITED], page.sums[EMITTED])
     plain = Observation(kind="sglang", origin="metrics", timed=timed)
     if gamma == 0 and CALLS not in totals:

@@ -48,7 +48,7 @@ _PAIR = re.compile(
 
 def read_page(text: str, gamma: int | None) -> Observation:
     """Returns the counts on a metrics page since the server's start; see `MetricsPage.observed`."""
-    page = MetricsPage(text, "vllm")
+    page = MetricsPage(text, "vllm:")
     if _EMITTED not in page.sums or _FIRST not in page.sums:
         found = page.observed(gamma, None, kind="vllm", turns_on=TURNS_ON, lists_all=True)
         return _over(found, None)

@@ -101,7 +101,7 @@ class LlamaCppServer:
             except ValueError:
                 self._has_metrics = False
             else:
-                return MetricsPage(page, "llamacpp").counts(TURNS_ON)
+                return MetricsPage(page, "llamacpp:").counts(TURNS_ON)
         return self._answered
 
     def tokens_of(self, text: str) -> list[int]:

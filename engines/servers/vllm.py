@@ -48,7 +48,7 @@ class VllmServer:
         return streamed("vllm", parts(), max_new_tokens, "--max-model-len")
 
     def counts(self) -> Counts:
-        return MetricsPage(get_text(f"{self.url}/metrics"), "vllm").counts(TURNS_ON)
+        return MetricsPage(get_text(f"{self.url}/metrics"), "vllm:").counts(TURNS_ON)
 
     def score(self, prompt: Sequence[int], tokens: Sequence[int]) -> TextScores:
         """Returns the served model's scores of a text at temperature 1."""

@@ -49,10 +49,10 @@ Readings = tuple[Observation, ...]
 def observe_command(ctx: click.Context, /, **_: object) -> None:
     """Report what a running deployment accepts, and the gamma it should run with.
 
-    SOURCE is a server's URL (its /metrics: vLLM, llama.cpp, SGLang), a saved metrics page, a log of
-    one of them, the result of `vllm bench serve --save-result` or of SGLang's bench_serving, or
-    answers: llama.cpp's with their timings, vLLM's with --per-request-spec-decode-metrics. Several
-    of one kind are summed.
+    SOURCE is a server's URL (its metrics: vLLM, llama.cpp, SGLang, TensorRT-LLM), a saved metrics
+    page, a log of vLLM, llama.cpp or SGLang, the result of `vllm bench serve --save-result`,
+    SGLang's bench_serving, AIPerf or GuideLLM, or answers: llama.cpp's and MLX-VLM's with their
+    timings, vLLM's with --per-request-spec-decode-metrics. Several of one kind are summed.
 
     With a cost, as `specplan plan` takes it, every gamma is planned; a larger gamma than observed
     is marked. Without a cost, gamma is planned from the time of a token, where a source has it, as

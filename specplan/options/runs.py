@@ -36,15 +36,18 @@ _MARK = "speculating"
 
 @callback
 def parse_runs(values: tuple[str, ...]) -> tuple[Run, ...]:
-    """Returns the runs of --run: each value is KEY=VALUE,... or a file of `specplan tune`."""
+    """Returns the runs of --run: each value is KEY=VALUE,..., a tuning's file or a sweep."""
     from simulator.cost.fitted.runs import require_consistent
 
     runs: list[Run] = []
     for value in values:
-        if Path(value).is_file():
+        path = Path(value)
+        if path.exists():
+            from engines.observing.sweeps import sweep_runs
             from engines.tuning.tuned import read_tuned
 
-            runs += read_tuned(Path(value)).runs()
+            swept = sweep_runs(path, context=DEFAULT_CONTEXT)
+            runs += read_tuned(path).runs() if swept is None else swept
         else:
             runs.append(parse_run(value))
     require_consistent([run for run in runs if run.counted])
@@ -220,7 +223,8 @@ class RunsStated:
     runs: A run of your server: gamma (0: no speculation), tpot (ms a token), and length (mean
       acceptance length), rates (R/R/...) or accepted. Repeatable. Other keys: tps, or total_tps
       with batch; error of the time in % (2); or file, a bench's JSON, which needs further keys only
-      for numbers that it lacks. --runs FILE: the runs of specplan tune.
+      for numbers that it lacks. --runs FILE: the runs of specplan tune, or summary.json (or the
+      folder) of vllm bench sweep serve.
     """
 
     # Each one is a simulator.cost.fitted.runs.Run; help must not wait for that import.

@@ -55,16 +55,16 @@ def test_runs_of_turns_are_one_run() -> None:
 
 def test_pages_of_both_engines_count_alike() -> None:
     page = vllm_page(10, (6, 3)) + vllm_page(5, (2, 1), engine=1)
-    assert MetricsPage(page, "vllm").counts("x") == Counts.of(15, 30, (8, 4))
+    assert MetricsPage(page, "vllm:").counts("x") == Counts.of(15, 30, (8, 4))
     page = llama_cpp_page(10, 19, (6,))
-    assert MetricsPage(page, "llamacpp").counts("x") == Counts.of(10, 19, (6,))
+    assert MetricsPage(page, "llamacpp:").counts("x") == Counts.of(10, 19, (6,))
 
 
 def test_a_page_without_speculation_names_the_metric_and_what_turns_it_on() -> None:
     page = "# TYPE vllm:x gauge\nvllm:x 1\n"
     message = "metrics must have vllm:spec_decode_num_drafts, got none: speculation is off; --a"
     with pytest.raises(ValueError, match=message):
-        MetricsPage(page, "vllm").counts("--a")
+        MetricsPage(page, "vllm:").counts("--a")
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,10 @@ def test_counts_and_times_are_read(
             sglang_page(calls=9, generated=20, requests=1, steps=None),
             "gamma must be given where a page lacks sglang:spec_num_steps, got none",
         ),
-        ("<html>not found</html>", "must be a metrics page of llama.cpp, SGLang or vLLM"),
+        (
+            "<html>not found</html>",
+            "must be a metrics page of llama.cpp, SGLang, TensorRT-LLM or vLLM",
+        ),
         ("SpecDecoding metrics: Mean", "a line of vLLM's log must have accepted and drafted"),
         (  # A digit is left of the last rate.
             LOG[: LOG.rindex("0.000, Avg") + 1],

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from kernel_oracle import LibraryKernels
 
 import estimator.costs.kernel_tables as tables
 from estimator.costs.kernel_tables import (
@@ -24,6 +23,7 @@ from estimator.costs.kernel_tables import (
     decoded,
 )
 from specplan.main import main
+from tests.estimator.costs.kernel_oracle import LibraryKernels
 
 pytestmark = pytest.mark.usefixtures("kernel_tables")
 

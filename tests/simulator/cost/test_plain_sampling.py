@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from plain_sampling import sampled
 
 import specplan as sp
 from simulator.cost.fitted.posterior import Posterior
+from tests.simulator.cost.plain_sampling import sampled
 
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 # Doubt is largest for draft models.

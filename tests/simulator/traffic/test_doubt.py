@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy.special import betaincinv
-from servers import server
 
 from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.counted import BlockEfficiency
@@ -15,6 +14,7 @@ from simulator.cost.fitted.runs import LoadPoint, Run
 from simulator.numerics.lattice import DRAWS
 from simulator.traffic.blocks import KINDS, Blocks
 from simulator.traffic.server import doubt_of
+from tests.simulator.traffic.servers import server
 
 POINT = LoadPoint(0, 1)
 

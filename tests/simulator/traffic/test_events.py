@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from servers import STEP, pair, server
 
 from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.tokens import expected_tokens
@@ -15,6 +14,7 @@ from simulator.traffic.events import serve
 from simulator.traffic.policy import by_rank, by_request, scheduled
 from simulator.traffic.server import Prompts
 from simulator.traffic.steady import max_rate
+from tests.simulator.traffic.servers import STEP, pair, server
 
 
 def requests(*rows: tuple[float, int, int]) -> Requests:

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from servers import pair, server
 
 from simulator.traffic.demand import Demand, LatencyTargets
 from simulator.traffic.fleet import Fleet, Goal, Replica, closed_fleet, drawn_gpus, simulated_fleet
@@ -13,6 +12,7 @@ from simulator.traffic.promise import binding, promise
 from simulator.traffic.server import Doubt
 from simulator.traffic.sizing import size
 from simulator.traffic.steady import steady
+from tests.simulator.traffic.servers import pair, server
 
 TARGETS = LatencyTargets(first_seconds=0.5, token_seconds=0.015)
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from servers import repeated, server
 
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand, LatencyTargets
 from simulator.traffic.limit import closed_limit, in_turn, largest, simulated_limit
 from simulator.traffic.steady import steady
+from tests.simulator.traffic.servers import repeated, server
 
 DEMAND = Demand(500, 100)
 

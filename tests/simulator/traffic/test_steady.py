@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from servers import STEP, pair, repeated, server
 
 from simulator.acceptance.acceptance import Iid
 from simulator.traffic.blocks import Blocks
@@ -14,6 +13,7 @@ from simulator.traffic.events import serve
 from simulator.traffic.policy import scheduled
 from simulator.traffic.server import Prompts, Server
 from simulator.traffic.steady import max_rate, steady
+from tests.simulator.traffic.servers import STEP, pair, repeated, server
 
 ERRORS = 5.0
 LONG = Demand(1, 401)
