@@ -92,7 +92,7 @@ def complete() -> Profile:
         )
         for batch in (1, 4, 8, 16, 32, 64)
     )  # fmt: skip
-    return replace(PROFILE, draftings=PROFILE.draftings | {"sampled": sampled}, load=loads)
+    return replace(PROFILE, draftings={**PROFILE.draftings, "sampled": sampled}, load=loads)
 
 
 @pytest.mark.parametrize("each", PRINTED, ids=named)

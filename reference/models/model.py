@@ -20,7 +20,6 @@ class Model(Protocol):
     max_length: most positions of a text; None: no limit.
     rope_switch_length: length at which the model switches RoPE scaling; None if it does not. A text
       must not grow across this length, but its prompt may be longer.
-    length: number of tokens in the cache.
 
     Example: a model that counts upwards, and remembers nothing but the length of its text.
 
@@ -47,7 +46,10 @@ class Model(Protocol):
     device: torch.device
     max_length: int | None
     rope_switch_length: int | None
-    length: int
+
+    @property
+    def length(self) -> int:
+        """Number of tokens in the cache."""
 
     @property
     def forward_seconds(self) -> float:

@@ -121,7 +121,7 @@ def made_tuning(**settings: object) -> Tuning:
         "timing": TimingSettings(repeats=3),
         "draft_sampling": "argmax",
     }
-    return Tuning(**{**given, **settings})  # type: ignore[arg-type]
+    return Tuning(**{**given, **settings})
 
 
 def searched(engine: MadeEngine, how: Tuning, shown: Callable[..., object] | None = None) -> Tuned:

@@ -28,7 +28,7 @@ class Counting:
 
 def decoded(*readings: Counts) -> EngineRun:
     server = Counting(*readings)
-    return run_of(server, [(1,)] * (len(readings) - 1), tokens=3)  # type: ignore[arg-type]
+    return run_of(server, [(1,)] * (len(readings) - 1), tokens=3)
 
 
 def test_a_run_counts_what_came_between_readings() -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engines.engine import EngineRun, Setting
+from engines.engine import Engine, EngineRun, Setting
 from engines.kind import EngineKind, engine_kinds
 from engines.servers.http import post_json
 from engines.servers.in_process import Transformers
@@ -27,7 +27,7 @@ LOCAL = local_scorer(TARGET, DRAFT)
 def live(request: pytest.FixtureRequest, llama_cpp: LlamaCpp) -> SimpleNamespace:
     """Returns a kind of engine, and its greedy runs by gamma: a server is started once for each."""
     kind = engine_kinds()[request.param]
-    started = {"llama.cpp": llama_cpp, "mlx": Mlx(TARGET, DRAFT)}
+    started: dict[str, Engine] = {"llama.cpp": llama_cpp, "mlx": Mlx(TARGET, DRAFT)}
     engine = started.get(kind.name, Transformers(TARGET, DRAFT))
     greedy = {}
     for gamma in (0, GAMMA, BEYOND):

@@ -20,8 +20,8 @@ def pair(tmp_path: Path) -> dict[str, dict[str, object]]:
         (tmp_path / name / CONFIGURATION).write_text(json.dumps({"model": model, "search": {}}))
     folder = tmp_path / "out"
     folder.mkdir()
-    sources = (str(tmp_path / name) for name in ("big", "small"))
-    assert write_pair(*sources, folder, threads=2) == 299
+    big, small = (str(tmp_path / name) for name in ("big", "small"))
+    assert write_pair(big, small, folder, threads=2) == 299
     return {
         name: json.loads((folder / name / CONFIGURATION).read_text())["model"]
         for name in ("target", "draft", "pair")

@@ -82,8 +82,8 @@ def test_the_id_that_ends_texts_does_not_end_ours(
     texts = [text.tokens for text in plain.completions]
     [(common, times)] = Counter(chain(*texts)).most_common(1)
     assert times > len(PROMPTS)
-    built = [str(Path(engine.target, name).resolve()) for name in ("target", "draft")]
-    other = OnnxRuntime(*built, tmp_path, 1)
+    target, draft = (str(Path(engine.target, name).resolve()) for name in ("target", "draft"))
+    other = OnnxRuntime(target, draft, tmp_path, 1)
     for name in ("target", "pair"):
         place = tmp_path / name / CONFIGURATION
         whole = json.loads(place.read_text())

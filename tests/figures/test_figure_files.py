@@ -63,7 +63,7 @@ def test_a_figure_is_written_with_its_numbers_and_readable_texts(
     assert entry.shows
     require_whole_and_apart(visible_texts(figure), figure)
     (source,) = (text for text in figure.texts if text.get_text() == figure.get_supxlabel())
-    assert source.get_fontsize() >= 8
+    assert float(source.get_fontsize()) >= 8
     # WCAG 2.1: relative luminance, and the contrast to white.
     linear = [
         value / 12.92 if value <= 0.03928 else ((value + 0.055) / 1.055) ** 2.4

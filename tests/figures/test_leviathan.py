@@ -17,11 +17,11 @@ def test_figure_2_runs_from_1_to_gamma_plus_1_through_table_1() -> None:
         assert row[-1] == pytest.approx(gamma + 1)
         assert all(np.diff(row) > 0)
     printed = published("leviathan-table1")
-    common = [row for row in printed if row.gamma in curves.GAMMAS]
+    common = [entry for entry in printed if entry.gamma in curves.GAMMAS]
     assert len(common) == 3
-    for row in common:  # at c = 0 the speed is the number of tokens
-        tokens = data[f"gamma_{row.gamma}"][round(100 * row.alpha)]
-        assert tokens == pytest.approx(row.speed, abs=0.005)
+    for entry in common:  # at c = 0 the speed is the number of tokens
+        tokens = data[f"gamma_{entry.gamma}"][round(100 * entry.alpha)]
+        assert tokens == pytest.approx(entry.speed, abs=0.005)
 
 
 def test_figure_3_is_the_best_of_all_gammas_by_brute_force() -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
+from typing import TypeVar
 
 from scipy.stats import chi2
 
@@ -9,9 +10,10 @@ from scipy.stats import chi2
 # odds say how unlikely it was that a seed had to be changed.
 FALSE_ALARM = 1e-6
 LEAST_EXPECTED = 5.0
+Outcome = TypeVar("Outcome", bound=Hashable)
 
 
-def require_law(counts: Counter[Hashable], law: Mapping[Hashable, float]) -> None:
+def require_law(counts: Counter[Outcome], law: Mapping[Outcome, float]) -> None:
     """Fails if counts are too unlikely under law, or hold something that it excludes.
 
     Outcomes expected fewer than five times are counted together.
@@ -19,7 +21,7 @@ def require_law(counts: Counter[Hashable], law: Mapping[Hashable, float]) -> Non
     require_laws([(counts, law)])
 
 
-def require_laws(tables: Iterable[tuple[Counter[Hashable], Mapping[Hashable, float]]]) -> None:
+def require_laws(tables: Iterable[tuple[Counter[Outcome], Mapping[Outcome, float]]]) -> None:
     """Fails if independent tables of counts are, all together, too unlikely under their laws."""
     statistic, freedom = 0.0, 0
     for counts, law in tables:
@@ -32,7 +34,7 @@ def require_laws(tables: Iterable[tuple[Counter[Hashable], Mapping[Hashable, flo
 
 
 def compared_cells(
-    counts: Counter[Hashable], law: Mapping[Hashable, float]
+    counts: Counter[Outcome], law: Mapping[Outcome, float]
 ) -> list[tuple[float, float]]:
     """Returns expected and seen counts, of rare outcomes together."""
     total = sum(counts.values())

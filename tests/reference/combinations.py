@@ -1,7 +1,7 @@
 """Drafters, policies and settings that the law tests combine, on tables of three tokens."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 import torch
 
@@ -89,7 +89,7 @@ SETTINGS = {
 }
 
 
-def covering(*factors: Sequence[str]) -> list[tuple[str, ...]]:
+def covering(*factors: Iterable[str]) -> list[tuple[str, ...]]:
     """Returns combinations in which any two levels of different factors meet at least once."""
 
     def pairs(combination: tuple[str, ...]) -> set[tuple[tuple[int, str], ...]]:

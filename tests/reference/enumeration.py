@@ -123,10 +123,11 @@ def chosen_jointly(
 
     def chosen_accepts(rule: Rule, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
         width = max(1 + int(tokens.max()), least_vocabulary(p), least_vocabulary(q))
-        rows = [law.dense(width).double().tolist() for law in (p, q)]
+        masses = [law.dense(width).double().tolist() for law in (p, q)]
+        reached = beginnings(masses[0], masses[1], tokens.tolist())
         uniform = torch.full((len(tokens),), 0.5, dtype=torch.float64)
         stands = 0
-        for index, probability in reversed(list(enumerate(beginnings(*rows, tokens.tolist())))):
+        for index, probability in reversed(list(enumerate(reached))):
             accepted = walk.choose([1 - probability, probability]) == 1
             uniform[index] = probability / 2 if accepted else (1 + probability) / 2
             if accepted:

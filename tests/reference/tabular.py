@@ -9,12 +9,17 @@ from torch import Tensor
 Table = Callable[[Sequence[int]], Sequence[float]]
 
 
+def constant(law: Sequence[float]) -> Table:
+    """Returns the table of a model whose tokens are independent, each of one law."""
+    return lambda _: law
+
+
 class TabularModel:
     """A model given as a function from a text to its next-token probabilities, in float64."""
 
     device = torch.device("cpu")
-    max_length = None
-    rope_switch_length = None
+    max_length: int | None = None
+    rope_switch_length: int | None = None
     forward_seconds = 0.0
 
     def __init__(self, table: Table, vocabulary: int, name: str = "table") -> None:

@@ -32,8 +32,8 @@ class Broken(TabularModel):
         self.position = position
         self.logit = logit
 
-    def extend(self, tokens: torch.Tensor) -> torch.Tensor:
-        logits = super().extend(tokens)
+    def extend(self, tokens: torch.Tensor, parents: Sequence[int] | None = None) -> torch.Tensor:
+        logits = super().extend(tokens, parents)
         row = self.position - 1 - (self.length - len(tokens))
         if 0 <= row < len(tokens):
             logits[row, 2 if self.logit > 0 or math.isnan(self.logit) else slice(None)] = self.logit

@@ -17,7 +17,7 @@ from tests.reference.chi_squared import require_law
 from tests.reference.decoding import alone, speculate_tables
 from tests.reference.enumeration import Text, require_equal, walk_choices
 from tests.reference.plain_laws import normalised, random_table
-from tests.reference.tabular import Table, TabularModel
+from tests.reference.tabular import Table, TabularModel, constant
 
 VOCABULARY = 3
 PROMPT = [0]
@@ -200,7 +200,7 @@ def test_a_lenient_greedy_text_keeps_near_tokens_and_replaces_others_by_the_larg
     for drafted, lenience, emitted in ((2, 0.7, 2), (2, 0.9, 1), (0, 0.7, 1)):
         draft = [float(token == drafted) for token in range(3)]
         generation = speculate_tables(
-            lambda _: [0.1, 0.5, 0.4], lambda _, draft=draft: draft, GREEDY, Fixed(2), 3,
+            constant([0.1, 0.5, 0.4]), constant(draft), GREEDY, Fixed(2), 3,
             rule=Lenient(lenience),
         )  # fmt: skip
         # The third token is the target's own, and its largest.

@@ -9,7 +9,7 @@ import itertools
 import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 import pytest
 import torch
@@ -29,7 +29,7 @@ from tests.reference.combinations import (
 )
 from tests.reference.decoding import alone, speculate_models
 from tests.reference.plain_laws import normalised, plain_law
-from tests.reference.tabular import TabularModel
+from tests.reference.tabular import TabularModel, constant
 
 VOCABULARY = 4
 NEW_TOKENS = 3000
@@ -62,15 +62,15 @@ LAWS: dict[str, tuple[Law, Law]] = {
 class Single(TabularModel):
     """A table whose logits come in single precision, as a real model's do."""
 
-    def extend(self, tokens: torch.Tensor) -> torch.Tensor:
-        return super().extend(tokens).float()
+    def extend(self, tokens: torch.Tensor, parents: Sequence[int] | None = None) -> torch.Tensor:
+        return super().extend(tokens, parents).float()
 
 
 @functools.cache
 def long_text(pair: str, *, seed: int = 1, tokens: int = NEW_TOKENS) -> Generation:
     """Returns one long text of independent tokens of law p, drafted with law q, 3 at a time."""
     p, q = LAWS[pair]
-    target, draft = (Single(lambda _, law=law: law, VOCABULARY) for law in (p, q))
+    target, draft = (Single(constant(law), VOCABULARY) for law in (p, q))
     return speculate_models(
         target, draft, [0], Sampling(), Fixed(GAMMA), Stopping(tokens), seed=seed
     )

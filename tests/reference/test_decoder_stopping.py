@@ -280,10 +280,12 @@ def test_blocks_stream_as_they_are_made() -> None:
     passes = 0
 
     class Counted(TabularModel):
-        def extend(self, tokens: torch.Tensor) -> torch.Tensor:
+        def extend(
+            self, tokens: torch.Tensor, parents: Sequence[int] | None = None
+        ) -> torch.Tensor:
             nonlocal passes
             passes += 1
-            return super().extend(tokens)
+            return super().extend(tokens, parents)
 
     target = Counted(counting, VOCABULARY)
     drafter = ModelDrafter(slipping(5), GREEDY, VOCABULARY)

@@ -1,5 +1,6 @@
 """A text is scored stretch by stretch: the same scores as at once, from one pass of each model."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 
 import pytest
@@ -22,7 +23,7 @@ from tests.reference.combinations import (
 )
 from tests.reference.decoding import alone
 from tests.reference.plain_laws import plain_law
-from tests.reference.tabular import TabularModel
+from tests.reference.tabular import Table, TabularModel
 
 TOKENS = 13
 GAMMA = 4
@@ -33,13 +34,13 @@ SAMPLINGS = (Sampling(0.8), Sampling(0.0))
 class Counting(TabularModel):
     """A table that remembers how many tokens each pass took."""
 
-    def __init__(self, *arguments: object) -> None:
-        super().__init__(*arguments)  # type: ignore[arg-type]
+    def __init__(self, table: Table, vocabulary: int) -> None:
+        super().__init__(table, vocabulary)
         self.passes: list[int] = []
 
-    def extend(self, tokens: Tensor) -> Tensor:
+    def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
         self.passes.append(len(tokens))
-        return super().extend(tokens)
+        return super().extend(tokens, parents)
 
 
 def own_text(sampling: Sampling) -> tuple[int, ...]:

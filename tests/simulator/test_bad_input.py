@@ -81,7 +81,7 @@ ACCEPTANCE: Refusals = [
     (lambda: Replay([0.5, 0.5]).calls(-1), "gamma must be at least 0, got -1"),
     (lambda: Replay([0.5, 0.5], limit=1), "limit must be at least the text's 2 positions, got 1"),
     (lambda: Replay([0.5, 0.5], limit=0), "limit must be at least 1, got 0"),
-    (lambda: Replay([0.5, 0.5], limit=3.5), "limit must be an integer, got 3.5"),  # type: ignore[arg-type]
+    (lambda: Replay([0.5, 0.5], limit=3.5), "limit must be an integer, got 3.5"),
     (lambda: Replay([0.5, 0.5], drafted=[1]), r"drafted must have shape \(2,\), got \(1,\)"),
     (lambda: Replay([0.5, 0.5], drafted=[1, -1]), "drafted must be at least 0, got -1"),
     (lambda: expected_tokens(1.2, 3), r"alpha must lie in \[0, 1\], got 1.2"),

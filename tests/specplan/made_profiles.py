@@ -112,7 +112,7 @@ def made_validation(draft: str) -> dict[str, Any]:
     return {"rows": rows, "summary": {}}
 
 
-def made_tuning() -> dict[str, object]:
+def made_tuning() -> dict[str, Any]:
     """Returns the content of a tuning's file, at two concurrencies, one run not obeyed."""
     expected = {
         "expected_ms_per_token": 5.0,

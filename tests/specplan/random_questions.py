@@ -64,8 +64,8 @@ class Inquiries:
             return ("--alpha", alpha), sp.Iid(float(alpha)), alpha
         if kind == 2:
             rates = self._rates(gamma)
-            stated = ("--acceptance-by-position", ",".join(rates))
-            return stated, sp.ByPosition([float(rate) for rate in rates]), None
+            by_position = ("--acceptance-by-position", ",".join(rates))
+            return by_position, sp.ByPosition([float(rate) for rate in rates]), None
         length = f"{self.draw.uniform(1.1, gamma + 0.9):.4f}"
         stated = ("--block-efficiency", length, "--at-gamma", str(gamma))
         return stated, sp.BlockEfficiency(float(length), gamma), None
@@ -83,8 +83,10 @@ class Inquiries:
         target = self._log(0.5, 80)
         ms = [f"{target:.6g}", f"{target * self._log(5e-3, 0.6):.6g}"]
         overhead, wide = f"{target * self.draw.uniform(0, 0.3):.6g}", f"{target * 1.4:.6g}"
-        cost = ("--target-ms", ms[0], "--draft-ms", ms[1], "--verify-ms", f"6={wide}")
-        cost += ("--overhead-ms", overhead)
+        cost = (
+            "--target-ms", ms[0], "--draft-ms", ms[1], "--verify-ms", f"6={wide}",
+            "--overhead-ms", overhead,
+        )  # fmt: skip
         times = sp.Times(
             float(ms[0]), float(ms[1]), verify_ms={6: float(wide)}, overhead_ms=float(overhead)
         )

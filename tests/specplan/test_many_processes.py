@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import estimator.traces.measured_traces
+from estimator.traces.scoring import trace_pair
 from estimator.traces.trace_file import JOURNAL, journal_path, traces_path
 from reference.files import held
 from specplan.main import main
@@ -157,7 +157,6 @@ def refusals(process: str) -> None:
 
 def killed(process: str) -> None:
     """Measures; the second process is killed with its second text written and not yet shared."""
-    trace_pair = estimator.traces.measured_traces.trace_pair
     traced: list[Any] = []
 
     def trace(*arguments: Any, **settings: Any) -> Any:
@@ -166,7 +165,7 @@ def killed(process: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return traced[-1]
 
-    estimator.traces.measured_traces.trace_pair = trace
+    pytest.MonkeyPatch().setattr("estimator.traces.measured_traces.trace_pair", trace)
     output = Path.cwd() / "profile.json"
     os.chdir(Path(process) / "same")
     main([*MEASURE, "-o", str(output)])
@@ -181,8 +180,6 @@ if __name__ == "__main__":
     # Imported here once for both.
     import accelerate  # noqa: F401
     from transformers import LlamaForCausalLM  # noqa: F401
-
-    import estimator.profiles.measure
 
     _, second = forked_ranks(refuse_and_be_killed)
     if second != -signal.SIGKILL:

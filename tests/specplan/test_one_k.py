@@ -66,8 +66,8 @@ def test_rates_on_a_gpu_have_one_k_by_every_road(batch: int, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_plan_and_traffic_have_one_schedule(engine: str) -> None:
-    stated = ("--acceptance-by-position", RATES, *GPU, "--batch", "1:40:1")
-    stated = tuple(word.replace("vllm", engine) for word in stated)
+    vllm = ("--acceptance-by-position", RATES, *GPU, "--batch", "1:40:1")
+    stated = [word.replace("vllm", engine) for word in vllm]
     plan = answered("plan", *stated)["schedule"]
     traffic = answered("traffic", *stated, *LONG, "--rate", "0.1", "--slots", "40")["schedule"]
     assert len(plan) > 1
@@ -80,12 +80,8 @@ def test_plan_and_traffic_have_one_schedule(engine: str) -> None:
 @pytest.mark.parametrize("model", ["public", "roofline"])
 @pytest.mark.parametrize("batch", ["1", "64"])
 def test_a_draft_without_branches_has_the_k_of_a_plan(model: str, batch: str) -> None:
-    ways = (*GPU, "--cost-model", model, "--batch", batch)
-    ways = (
-        ways
-        if model == "public"
-        else tuple(word for word in ways if word not in ("vllm", "--engine"))
-    )
+    served = ["--cost-model", model, "--batch", batch, *GPU]
+    ways = [word for word in served if model == "public" or word not in ("vllm", "--engine")]
     plan = answered("plan", "--alpha", "0.7", *ways, "--max-gamma", "12")
     tree = answered("tree", "--acceptance-by-rank", "0.7", *ways, "--max-nodes", "12")["rows"][0]
     assert tree["chain"]["nodes"] == plan["advised_gamma"]

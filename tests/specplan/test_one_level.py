@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,9 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 def levels(data: Any, level: float | None = None, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yields every interval's path, with the level that the nearest object around it names."""
-    parts = enumerate(data) if isinstance(data, list) else getattr(data, "items", tuple)()
+    parts: Iterable[tuple[Any, Any]] = ()
+    if isinstance(data, list | dict):
+        parts = enumerate(data) if isinstance(data, list) else data.items()
     for key, value in parts:
         yield from levels(value, level_of(data, level), f"{path}.{key}")
         if isinstance(key, str) and END.search(key) and isinstance(value, float):

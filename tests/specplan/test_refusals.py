@@ -117,11 +117,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_profile(profile, folder / f"{name}.json")
     old = {**json.loads((folder / "made.json").read_text()), "version": 1}
     (folder / "old.json").write_text(json.dumps(old))
-    for name, changes in {
+    validations: dict[str, dict[str, Any]] = {
         "validation": {},
         "of-engine": {"measured_left_out": ()},
         "apart": {"gamma": 100},
-    }.items():
+    }
+    for name, changes in validations.items():
         rows = [row | changes for row in made_validation("d")["rows"]]
         (folder / f"{name}.json").write_text(json.dumps({"rows": rows, "summary": {}}))
     return folder
@@ -176,7 +177,7 @@ def models(folders: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # Messages of refusals that need neither PyTorch nor a tokenizer.
-EARLY = (
+WITHOUT_MODELS = (
     "draft must be given with a target, got none", "draft embedded needs the embedded target",
     "draft_temperature must be 0, or", "top_k must", "top_p must", "min_p must",
     "repetition_penalty must",
@@ -198,8 +199,8 @@ print(json.dumps([[each.exit_code, each.stderr] for each in results]))
 
 def test_what_can_be_known_without_torch_is_refused_without_it(models: Path) -> None:
     cases = [case.values for case in refused("models")]
-    known = [case for case in cases if case[1].startswith(EARLY)]
-    assert len(known) >= 2 * len(EARLY)
+    known = [case for case in cases if case[1].startswith(WITHOUT_MODELS)]
+    assert len(known) >= 2 * len(WITHOUT_MODELS)
     ended = subprocess.run(
         [sys.executable, "-c", WITHOUT_TORCH],
         input=json.dumps([words for words, _ in known]),

@@ -22,7 +22,7 @@ def observation(drafts: int, by_position: tuple[int, ...], **others: object) -> 
         "by_position": by_position,
         **others,
     }
-    return Observation(**fields)  # type: ignore[arg-type]
+    return Observation(**fields)
 
 
 def drawn(alphas: tuple[float, ...], drafts: int, generator: np.random.Generator) -> Observation:

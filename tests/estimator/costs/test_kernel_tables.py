@@ -61,7 +61,7 @@ def test_a_gpu_or_server_without_tables_is_named(gpu: str, engine: str, why: str
 
 def test_files_are_those_of_the_script_and_name_the_release() -> None:
     lines = (FOLDER / "SHA256SUMS").read_text("utf-8").splitlines()
-    sums = dict(reversed(line.split("  ")) for line in lines)
+    sums = {name: found for found, name in (line.split("  ") for line in lines)}
     assert set(sums) == {f"{gpu}.npz" for gpu in SYSTEMS}
     for name, stated in sums.items():
         assert hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() == stated

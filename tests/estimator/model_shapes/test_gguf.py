@@ -49,7 +49,7 @@ def written(
         if name != without:
             add: Any = writer.add_uint32 if isinstance(value, int) else writer.add_array
             add(f"{architecture}.{name}", value)
-    matrices = {"token_embd": (WORDS, WIDTH), "output": (WORDS, WIDTH)}
+    matrices: dict[str, tuple[int, ...]] = {"token_embd": (WORDS, WIDTH), "output": (WORDS, WIDTH)}
     for layer in range(layers):
         matrices |= {f"blk.{layer}.attn_q": (WIDTH, WIDTH), f"blk.{layer}.ffn_up": (128, WIDTH)}
         if experts:

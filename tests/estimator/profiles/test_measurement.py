@@ -25,6 +25,7 @@ from estimator.traces.traces import (
     block_efficiency,
     replayed_blocks,
 )
+from reference.models.architectures import CausalModel
 from reference.records import Generation
 from simulator.acceptance.replay import Replayed
 from simulator.choice.curve import speed_up
@@ -117,6 +118,7 @@ def test_planning_from_a_profile_is_replaying_its_traces(way: DraftSampling) -> 
 
 def test_operations_count_each_multiplying_weight_once() -> None:
     pair = tiny_subject()
+    assert isinstance(pair.target, CausalModel)
     module = pair.target.module
     # embeddings, tied or not, are looked up; the head multiplies
     linear = sum(each.weight.numel() for each in module.modules() if isinstance(each, nn.Linear))

@@ -102,8 +102,13 @@ def test_one_prompt_has_no_intervals_and_nothing_left_out() -> None:
     assert gained.best > 0
     assert gained.left_out == LeftOut((), (), dict.fromkeys(GAMMAS, ()))
     [found] = workloads(FIRM, timed(RISING), {"one": [0]}, gammas=GAMMAS).values()
-    numbers = (*gained.factors.values(), gained.c, found.tokens_per_call[1], found.alpha)
-    assert all(number.low is number.high is None for number in numbers)
+    numbers: list[Estimate | Alpha] = [
+        *gained.factors.values(),
+        gained.c,
+        found.tokens_per_call[1],
+        found.alpha,
+    ]
+    assert {(number.low, number.high) for number in numbers} == {(None, None)}
 
 
 def test_categories_keep_the_order_they_come_in() -> None:

@@ -25,7 +25,7 @@ Pairs = list[tuple[list[int], list[int]]]
 def pairs() -> Pairs:
     generator = np.random.default_rng(3)
     lengths = generator.integers(1, 40, size=(12, 2))
-    return [tuple(generator.integers(3, size=n).tolist() for n in each) for each in lengths]  # type: ignore[misc]
+    return [tuple(generator.integers(3, size=n).tolist() for n in each) for each in lengths]
 
 
 @pytest.fixture

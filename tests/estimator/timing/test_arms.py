@@ -49,7 +49,7 @@ def test_every_arm_is_warmed_up_then_all_run_prompt_by_prompt(
 
     monkeypatch.setattr("estimator.timing.turns.free_bytes", lambda _: free)
     arms = probing([1, 2]) | {f"gamma {g}": Speculative(Fixed(g)) for g in (2, 5)}
-    ended = []
+    ended: list[None] = []
     runs = run_arms(
         subject,
         prompts,

@@ -173,7 +173,7 @@ def test_factors_by_layer_type_turn_at_the_first_of_them() -> None:
 
 def subject(new_tokens: int, *, draft_positions: int = 128) -> Subject:
     target, drafter = tiny_pair(GREEDY)
-    drafter.draft.max_length = draft_positions  # type: ignore[misc]
+    drafter.draft.max_length = draft_positions
     return Subject(target, drafter, GREEDY, Stopping(new_tokens))
 
 

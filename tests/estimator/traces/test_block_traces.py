@@ -63,9 +63,9 @@ def test_a_rule_that_no_replay_knows_is_refused_by_its_name() -> None:
         lossless = True
         accepts = replacement = None
 
-    assert verification_of(Nothing()) is None  # type: ignore[arg-type]
+    assert verification_of(Nothing()) is None
     with pytest.raises(ValueError, match="must be one that replay knows, got nothing"):
-        known_verification(Nothing())  # type: ignore[arg-type]
+        known_verification(Nothing())
 
 
 def test_drafts_by_argmax_gain_nothing_from_block_verification() -> None:

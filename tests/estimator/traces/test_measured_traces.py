@@ -21,6 +21,7 @@ from estimator.traces.scoring import draft_sampling
 from estimator.traces.traces import TracePair, alpha
 from reference.drafters.model_drafter import RandomDrafter
 from reference.laws import Sampling
+from reference.models.architectures import CausalModel
 from reference.speculative import Subject
 from tests.estimator.pairs import PROMPTS, tiny_subject
 
@@ -174,7 +175,9 @@ def test_what_processes_measure_differently_is_named(name: str, changed: "object
 
 
 def test_weights_that_were_trained_on_are_others() -> None:
-    module = tiny_subject().target.module
+    target = tiny_subject().target
+    assert isinstance(target, CausalModel)
+    module = target.module
     before = weights_hash(module)
     weight = max(module.parameters(), key=lambda each: each.numel())
     assert weight.numel() > 2 * VALUES

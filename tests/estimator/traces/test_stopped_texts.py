@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ ARGMAX = Sampling(0.0)
 class ByLaw:
     """A rule of an engine as a policy: judged on the law, before the draw or after it."""
 
-    name = "by law"
+    name: ClassVar[str] = "by law"
 
     def __init__(self, rule: StoppingRule, threshold: float) -> None:
         self.rule, self.threshold, self.steps, self.reached = rule, threshold, 0, 1.0
@@ -69,7 +70,7 @@ class Counted(ByLaw):
         return self.policy.goes_on(token, q)
 
 
-def policy_of(rule: StoppingRule, threshold: float) -> Policy:
+def policy_of(rule: StoppingRule, threshold: float) -> ByLaw:
     if rule.confidence != "own":
         return ByLaw(rule, threshold)
     return Counted((Product if rule.product else Confidence)(threshold, MOST))

@@ -116,8 +116,8 @@ def test_a_journal_holds_what_was_whole_when_the_run_was_cut_off(tmp_path: Path)
     resumed.add(7, pair(7))
     found = KeptTraces(path, "this").known
     assert sorted(found) == [0, 1, 7]
-    for prompt, known in found.items():
-        require_equal(known, pair(prompt))
+    for prompt, traces in found.items():
+        require_equal(traces, pair(prompt))
 
 
 def test_keeping_a_prompt_costs_the_same_however_many_went_before(tmp_path: Path) -> None:

@@ -86,10 +86,10 @@ def test_a_lossy_target_is_seen_not_to_be_identical() -> None:
         name = "accepting"
         lossless = True
 
-        def accepts(self, p, q, tokens, uniform):  # type: ignore[no-untyped-def]
+        def accepts(self, p, q, tokens, uniform):
             return torch.ones_like(tokens, dtype=torch.bool)
 
-        def replacement(self, p, q):  # type: ignore[no-untyped-def]
+        def replacement(self, p, q):
             return p
 
     result = validated(replace(tiny_subject(0, noise=0.5), rule=Accepting()))

@@ -85,7 +85,7 @@ def test_rows_of_every_decoder_are_read_by_the_shared_names(
     assert (row.draft, row.temperature, row.gamma, row.tokens, row.alpha) == tuple(
         written.get(name) for name in ("draft", "temperature", "gamma", "tokens", "alpha")
     )
-    assert row.error_percent == pytest.approx(100 * (shared[3] / shared[0] - 1))
+    assert row.error_percent == pytest.approx(100 * (row.predicted / row.measured - 1))
 
 
 def test_a_file_that_is_written_is_read_as_it_was() -> None:

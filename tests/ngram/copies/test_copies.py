@@ -26,8 +26,8 @@ def random_pairs(seed: int) -> Pairs:
     tokens, length = int(generator.choice([1, 2, 3, 6])), int(generator.choice([5, 20, 60]))
 
     def some(least: int) -> list[int]:
-        found: list[int] = generator.integers(tokens, size=generator.integers(least, length))
-        return [int(token) for token in found]
+        size = int(generator.integers(least, length))
+        return [int(token) for token in generator.integers(tokens, size=size)]
 
     return [(some(0), some(1)) for _ in range(3)]
 

@@ -68,7 +68,7 @@ def test_ngrams_draft_from_the_laws_they_say() -> None:
         draft = drafter.propose([3], 2, Fixed(2), generator)
         first, second = draft.tokens.tolist()
         pairs[(first, second)] += 1
-    law = {}
+    law: dict[tuple[int, int], float] = {}
     one = torch.from_numpy(ROWS.log_row([-2, 3]))[None]
     p = drafter.sampling.laws(one, [3]).dense(8)[0]
     for first in range(8):

@@ -175,10 +175,12 @@ def test_greedy_texts_of_models_are_the_targets_own(architecture: str, tmp_path:
 def test_ranks_count_the_likelier_tokens_and_equal_ones_of_smaller_id() -> None:
     odds = torch.tensor([[0.1, 0.4, 0.4, 0.1], [0.7, 0.1, 0.1, 0.1]])
     for law in (Dense(odds), OneHot(odds.argmax(dim=-1), odds.log())):
-        assert [
-            ranks(law, torch.tensor([token, token])).tolist()  # type: ignore[union-attr]
-            for token in range(4)
-        ] == [[2, 0], [0, 1], [1, 2], [3, 3]]
+        assert [ranks(law, torch.tensor([token, token])).tolist() for token in range(4)] == [
+            [2, 0],
+            [0, 1],
+            [1, 2],
+            [3, 3],
+        ]
         tokens, _ = likeliest(law.at(torch.tensor([0])), 4, torch.Generator())
         assert tokens.tolist() == [1, 2, 0, 3]
     assert ranks(OneHot(torch.tensor([1])), torch.tensor([1])) is None
@@ -295,7 +297,7 @@ def test_bad_trees_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="parents must be earlier nodes or -1, got -2 for node 0"):
         TreeDrafter(model, (-2,))
     short = TabularModel(DRAFT, VOCABULARY, "short")
-    short.max_length = 3  # type: ignore[assignment]
+    short.max_length = 3
     with pytest.raises(
         ValueError, match="a tree must have at most 3 nodes, the positions of short, got 4"
     ):

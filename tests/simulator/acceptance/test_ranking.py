@@ -81,9 +81,9 @@ def judged(
         token = tokens[place]
         accept = min(1.0, p[token] / q[token])
         rest = np.maximum(p - q, 0)
-        for other in np.flatnonzero(rest):
+        for other in np.flatnonzero(rest).tolist():
             mass = chance * (1 - accept) * rest[other] / rest.sum()
-            yield mass, (*tokens[:place], int(other))
+            yield mass, (*tokens[:place], other)
         chance *= accept
         before = token
     for other in range(2):

@@ -28,7 +28,8 @@ def speed_ups(alpha: float, jump: float, generator: np.random.Generator) -> Floa
 def test_advice_is_not_slower_than_the_best_run(jump: float, noise: float) -> None:
     """An advised K that was run is nearly the best run; one that was not gains on average."""
     generator = np.random.default_rng(round(1e4 * (jump + noise)))
-    gains, of_runs = [], []
+    gains: list[float] = []
+    of_runs: list[float] = []
     for _ in range(SERVERS):
         alpha = generator.uniform(0.4, 0.95)
         truth = speed_ups(alpha, jump, generator)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ class Invented(KernelTables):
     """
 
     lookups: Counter[tuple[object, ...]] = field(default_factory=Counter)
-    name: str = "invented"  # type: ignore[misc]
+    name: str = "invented"
 
     def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
         self.lookups["product", rows, outputs, inputs, round(stored, 2)] += 1
@@ -65,7 +66,7 @@ def amount(work: Work, parameter: str) -> float:
     return float(work[PARAMETERS.index(parameter)])
 
 
-def lookups(of: KernelMachine) -> Counter[tuple[object, ...]]:
+def lookups(of: KernelMachine) -> Counter[tuple[Any, ...]]:
     assert isinstance(of.tables, Invented)
     return of.tables.lookups
 
@@ -119,7 +120,7 @@ def test_further_tokens_experts_are_apart_from_those_of_a_step() -> None:
     plain, block = of.plain_work(LOAD), of.checking_work(LOAD, 2)
     # The most of the 32 layers whose inner size is then a multiple of 32.
     ((inner, layers),) = {
-        (each[2], 6 * 512 // each[2]) for each in lookups(of) if each[0] == "experts"
+        (size, 6 * 512 // size) for name, _, size, *_ in lookups(of) if name == "experts"
     }
     assert inner % 32 == 0
     assert inner * layers == 6 * 512

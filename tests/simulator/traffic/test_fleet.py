@@ -121,7 +121,7 @@ def test_a_smaller_batch_limit_is_found_where_it_needs_fewer_gpus() -> None:
     sizing = size([replace(wide, pair=replace(wide.pair, gammas=()))], goal(8.0, targets)).best
     assert sizing is not None
     assert sizing.replica.batch_limit < 64
-    assert sizing.gpus < closed_fleet(wide, 0, goal(8.0, targets)).gpus  # type: ignore[union-attr]
+    assert sizing.gpus < closed_fleet(wide, 0, goal(8.0, targets)).gpus
 
 
 def test_doubt_is_carried_to_the_number_of_gpus() -> None:
@@ -175,4 +175,4 @@ def test_no_fleet_keeps_impossible_targets() -> None:
 )
 def test_a_goal_is_refused(changed: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        replace(goal(), **changed)  # type: ignore[arg-type]
+        replace(goal(), **changed)

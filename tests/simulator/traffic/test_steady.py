@@ -218,7 +218,9 @@ def by_steps(kept: Server, requests: Requests) -> tuple[list[float], list[float]
                 done.append(reading.popleft()[0])
         tokens = (chunk or 0) - free
         added = float(kept.prompts.added(tokens)) if tokens else 0.0
-        clock += kept.seconds[len(left) - 1, 0] + added if left else kept.prompts.apart(tokens)
+        clock += float(
+            kept.seconds[len(left) - 1, 0] + added if left else kept.prompts.apart(tokens)
+        )
         left = {request: steps - 1 for request, steps in left.items()}
         for request in [each for each, steps in left.items() if steps == 0]:
             last[request] = clock

@@ -11,6 +11,7 @@ import pytest
 import estimator.traces.measured_traces
 from estimator.profiles.parts import DraftAcceptance
 from estimator.profiles.profile_file import profile_json, read_profile
+from reference.speculative import plain_session
 from tests.specplan.plan_inputs import PROFILE
 from tests.specplan.programs import Run, RunJson
 
@@ -201,7 +202,7 @@ def test_ctrl_c_keeps_finished_traces_and_the_next_run_goes_on_from_them(
 ) -> None:
     path = tmp_path / "p.json"
     decoded = []
-    decode = estimator.traces.measured_traces.plain_session
+    decode = plain_session
 
     def interrupted(*arguments: Any, **settings: Any) -> Any:
         decoded.append(1)

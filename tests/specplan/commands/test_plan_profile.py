@@ -15,7 +15,7 @@ from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel
 from specplan.api.planning import exported as flags_of
 from specplan.reports.page.inputs import Named
-from specplan.reports.page.page import answer, ranked
+from specplan.reports.page.profiles import answer, ranked
 from specplan.reports.profile import profile_text
 from tests.simulator.planned import planned
 from tests.specplan.made_profiles import made_profile

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import estimator.timing.arms
+from reference.speculative import plain_session, speculative_session
 from tests.specplan.programs import Run, RunJson
 
 KEYS = {
@@ -211,7 +212,7 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing_half_done(
     run: Run, validate: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows need all of their runs, timed in one go: there is nothing to keep or to resume."""
-    begin = estimator.timing.arms.speculative_session
+    begin = speculative_session
     decoded = []
 
     def interrupted(*arguments: Any, **settings: Any) -> Any:
@@ -243,7 +244,7 @@ def test_rows_appear_as_they_are_measured(
     run: Run, validate: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of the first temperature are printed before the second begins."""
-    begin = estimator.timing.arms.plain_session
+    begin = plain_session
     temperatures = []
 
     def interrupted(*arguments: Any, **settings: Any) -> Any:

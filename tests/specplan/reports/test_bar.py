@@ -12,7 +12,7 @@ def test_a_job_without_a_terminal_tells_a_line_now_and_then(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = iter((0.0, 10.0, 31.0, 40.0, 70.0))
-    monkeypatch.setattr(bar.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr("specplan.reports.bar.time.monotonic", lambda: next(clock))
     with bar.Bar("validate", "run") as shown:
         shown.expect(4)
         for _ in range(4):

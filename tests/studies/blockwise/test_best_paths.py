@@ -211,7 +211,7 @@ def test_histories_that_the_model_does_not_distinguish_are_one_state() -> None:
 def test_impossible_searches_are_refused(arguments: dict[str, float], message: str) -> None:
     lattice = random_lattice(np.random.default_rng(7), steps=2, k=2)
     with pytest.raises(ValueError, match=message):
-        best_paths(lattice, [], **arguments)  # type: ignore[arg-type]
+        best_paths(lattice, [], **arguments)
 
 
 def test_a_lattice_holds_each_heads_likeliest_tokens() -> None:
@@ -241,11 +241,11 @@ def test_scores_along_every_path_are_kenlms(order: int, tmp_path: Path) -> None:
     source = np.random.default_rng(order)
     text = [4, 1]
     states = automaton.start(text)
-    reached = {(): sum(len(nodes) for nodes, _ in states)}
+    reached: dict[tuple[int, ...], int] = {(): sum(len(nodes) for nodes, _ in states)}
     for _ in range(4):
         tokens = source.permutation(9)[:4]
         arcs = automaton.read(states, tokens)
-        longer = {}
+        longer: dict[tuple[int, ...], int] = {}
         for words, state in reached.items():
             before = kenlm_state(kenlm, [BEGIN, *text, *words])
             for place, word in enumerate(tokens.tolist()):

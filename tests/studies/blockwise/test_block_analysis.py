@@ -93,6 +93,11 @@ def small() -> CausalModel:
     return tiny_llama(seed=0, noise=0.05, name="small")
 
 
+def best_paths(rows: Automaton | None, count: int) -> Callable[[BlockText], Drafts]:
+    """Returns the function from a text to the best paths of its lattices."""
+    return lambda text: path_drafts(text, [WEIGHT], automaton=rows, count=count)[0]
+
+
 def test_every_way_to_draft_is_replayed_as_it_is_decoded(
     target: CausalModel, drafter: HeadsDrafter, automaton: Automaton, texts: list[BlockText]
 ) -> None:
@@ -111,9 +116,7 @@ def test_every_way_to_draft_is_replayed_as_it_is_decoded(
             rescoring = GlobalRescoring(rows, weight=WEIGHT, count=count)
             ways[f"{by}, p = {count}"] = (
                 LatticeDrafter(drafter, rescoring, k=K, name=by),
-                lambda text, rows=rows, p=count: path_drafts(
-                    text, [WEIGHT], automaton=rows, count=p
-                )[0],
+                best_paths(rows, count),
             )
     calls = {}
     for name, (chosen, drafts_of) in ways.items():

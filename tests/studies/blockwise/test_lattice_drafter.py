@@ -136,7 +136,7 @@ def test_a_weight_of_zero_leaves_the_heads_own_draft() -> None:
 
 def test_beyond_the_small_models_positions_the_heads_choose() -> None:
     rescoring = local(weight=50.0)
-    rescoring.model.max_length = 5  # type: ignore[misc]
+    rescoring.model.max_length = 5
     lattice = Lattice(np.array([[0, 1, 2]] * 4), np.log(np.array([[0.5, 0.3, 0.2]] * 4)))
     rescoring.start([1, 1])
     (draft,) = rescoring.drafts(lattice, [1, 1, 2, 2], 4).tolist()
