@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from simulator.cost.fitted.runs import Run as Run
     from simulator.cost.setting import CostSetting as CostSetting
     from simulator.cost.times import Times as Times
+    from specplan.api.drafts import *  # noqa: F403
     from specplan.api.plan import *  # noqa: F403
     from specplan.api.planning import *  # noqa: F403
     from specplan.api.recorded import Recorded as Recorded
@@ -41,13 +42,14 @@ _PLACES = {
     "simulator.cost.fitted.runs": ("Run",),
     "simulator.cost.setting": ("CostSetting",),
     "simulator.cost.times": ("Times",),
+    "specplan.api.drafts": ("SizedDraft",),
     "specplan.api.plan": ("Best", "PlanResult", "Plans"),
     "specplan.api.planning": ("plan",),
     "specplan.api.recorded": ("Recorded",),
     "specplan.api.roofline": ("Roofline",),
     "specplan.api.running": ("measure", "observe", "tune", "validate"),
     "specplan.api.runs": ("Runs",),
-    "specplan.api.size": ("SizedDraft", "size"),
+    "specplan.api.size": ("size",),
     "specplan.api.traffic": ("traffic",),
 }
 _NAMES = {name: place for place, names in _PLACES.items() for name in names}

@@ -51,9 +51,9 @@ class Replica:
         return self.pair.drafting.slots
 
     @property
-    def layout(self) -> tuple[str, int, int, int, str | None, str | None]:
-        """GPU, TP, EP, DP, number format and draft: all but the batch limit."""
-        return self.gpu, self.tp, self.ep, self.dp, self.dtype, self.draft
+    def machine(self) -> tuple[str, int, int, int, str | None]:
+        """GPU, TP, EP, DP and number format: all but the draft and the batch limit."""
+        return self.gpu, self.tp, self.ep, self.dp, self.dtype
 
     def limited(self, slots: int) -> Replica:
         """Returns the replica with a smaller batch limit."""
@@ -115,6 +115,11 @@ class Fleet:
         return self.replicas * self.replica.gpus
 
     @property
+    def draft(self) -> str | None:
+        """The draft's name; None without speculation."""
+        return self.replica.draft if self.gamma > 0 else None
+
+    @property
     def price(self) -> float | None:
         """Money for an hour; None if no price is stated."""
         price = self.replica.price
@@ -149,8 +154,9 @@ class Fleet:
         )
         return self.replicas * limit
 
-    def simulated_share(self) -> float:
-        """Returns the share of requests that meet the targets, in a simulation of one replica."""
+    @cached_property
+    def share_within(self) -> float:
+        """Share of requests that meet the targets, in a simulation of one replica."""
         pair, goal = self.replica.pair, self.goal
         rate = goal.rate / self.replicas
         if (
@@ -169,7 +175,32 @@ class Fleet:
         """Whether a simulation keeps the share, with two standard errors of a share in reserve."""
         share = self.goal.share
         reserve = 2 * sqrt(share * (1 - share) / self.goal.requests)
-        return self.simulated_share() >= min(share + reserve, (1 + share) / 2)
+        return self.share_within >= min(share + reserve, (1 + share) / 2)
+
+    @cached_property
+    def drawn_gpus(self) -> Floats | None:
+        """GPUs that each draw of costs and acceptance needs; infinite: _MANY times more.
+
+        The closed form counts replicas at each draw. Its rate is multiplied by the factor by which
+        its limit exceeds the simulation's, so that the most probable values give the fleet's own
+        number. None if nothing is uncertain.
+        """
+        doubt, pair, goal, gamma = self.replica.doubt(), self.replica.pair, self.goal, self.gamma
+        if doubt is None:
+            return None
+        drafting, baseline = map(doubt.of, (pair.drafting, pair.baseline))
+        server = replace(pair, drafting=drafting, baseline=baseline, measured={}).server(gamma)
+        excess = self.closed_limit / self.limit if self.limit > 0 else 1.0
+        needed, rate = np.full(len(doubt.seconds), inf), goal.rate * excess
+        fewest = max(1, ceil(rate / float(np.max(max_rate(server, pair.demand, gamma)))))
+        most = min(_MANY * self.replicas, goal.max_gpus // self.replica.gpus)
+        for replicas in range(fewest, most + 1):
+            state = steady(server, in_turn(pair.demand, replicas), gamma, rate / replicas)
+            kept: NDArray[np.bool_] = state.share(goal.targets)[..., 0] >= goal.share
+            needed[kept & np.isinf(needed)] = replicas * self.replica.gpus
+            if np.isfinite(needed).all():
+                break
+        return needed
 
     def of(self, replicas: int) -> Fleet:
         """Returns the fleet with another number of replicas."""
@@ -215,27 +246,3 @@ def simulated_fleet(guess: Fleet) -> Fleet | None:
         if fleet.keeps:
             return fleet
     return None
-
-
-def drawn_gpus(fleet: Fleet, doubt: Doubt | None) -> Floats | None:
-    """Returns the GPUs that each draw of costs and acceptance needs; infinite: _MANY times more.
-
-    The closed form counts replicas at each draw. Its rate is multiplied by the factor by which its
-    limit exceeds the simulation's, so that the most probable values give the fleet's own number.
-    """
-    if doubt is None:
-        return None
-    pair, goal, gamma = fleet.replica.pair, fleet.goal, fleet.gamma
-    drafting, baseline = map(doubt.of, (pair.drafting, pair.baseline))
-    server = replace(pair, drafting=drafting, baseline=baseline, measured={}).server(gamma)
-    excess = fleet.closed_limit / fleet.limit if fleet.limit > 0 else 1.0
-    needed, rate = np.full(len(doubt.seconds), inf), goal.rate * excess
-    fewest = max(1, ceil(rate / float(np.max(max_rate(server, pair.demand, gamma)))))
-    most = min(_MANY * fleet.replicas, goal.max_gpus // fleet.replica.gpus)
-    for replicas in range(fewest, most + 1):
-        state = steady(server, in_turn(pair.demand, replicas), gamma, rate / replicas)
-        kept: NDArray[np.bool_] = state.share(goal.targets)[..., 0] >= goal.share
-        needed[kept & np.isinf(needed)] = replicas * fleet.replica.gpus
-        if np.isfinite(needed).all():
-            break
-    return needed

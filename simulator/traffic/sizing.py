@@ -7,13 +7,13 @@ are then counted in simulations of one replica, which takes its share of the arr
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from simulator.choice.advice import NEAR
 from simulator.numerics.arguments import Floats
-from simulator.traffic.fleet import Fleet, Goal, Replica, closed_fleet, drawn_gpus, simulated_fleet
+from simulator.traffic.fleet import Fleet, Goal, Replica, closed_fleet, simulated_fleet
 from simulator.traffic.promise import Limit, Promise, binding, promise
 
 # Fleets that are shown, and how many of each kind are simulated at most.
@@ -48,6 +48,8 @@ class Sizing:
     gpus_at: GPUs that suffice with a probability of 50 and of 90 %; None if nothing is uncertain.
     binds: the limit of the best fleet. next_rate: rate above which it needs another replica.
     promise: times of requests in a simulation of the best fleet.
+    by_draft: the cheapest fleet of each draft and the GPUs that it saves, the cheapest first; empty
+      with a single draft.
     searched: combinations of a replica, a batch limit and a γ that were counted.
     """
 
@@ -61,6 +63,7 @@ class Sizing:
     next_rate: float | None = None
     promise: Promise | None = None
     searched: int = 0
+    by_draft: tuple[tuple[Fleet, Saved | None], ...] = ()
 
 
 def size(replicas: Sequence[Replica], goal: Goal, *, check: bool = True) -> Sizing:
@@ -74,28 +77,56 @@ def size(replicas: Sequence[Replica], goal: Goal, *, check: bool = True) -> Sizi
     searched = sum(1 + len(replica.pair.gammas) for replica in replicas)
     kinds = _by_speculation(counted)
     limited = [fleet for fleets in kinds for fleet in _limited(fleets)]
-    plain_fleets, drafting = map(_simulated, _by_speculation([*counted, *limited]))
+    fleets = _by_speculation([*counted, *limited])
+    plain_fleets, drafting = map(_simulated, fleets)
     candidates = tuple(sorted([*plain_fleets, *drafting], key=_spent)[:SHOWN])
     without = plain_fleets[0] if plain_fleets else None
     best = candidates[0] if candidates else None
     if best is None:
         return Sizing(goal, None, None, searched=searched)
-    drawn = drawn_gpus(best, best.replica.doubt())
-    plain = None
-    if drawn is not None and without is not None:
-        plain = drawn if without is best else drawn_gpus(without, without.replica.doubt())
+    drawn = best.drawn_gpus
     return Sizing(
         goal,
         best,
         without,
         candidates,
-        saved=None if without is None else _saved(best, without, drawn, plain),
+        saved=None if without is None else _saved(best, without),
         gpus_at=None if drawn is None else _quantiles(drawn),
         binds=binding(best),
         next_rate=best.limit,
         promise=promise(best, requests=_CHECKED, seed=goal.seed + 1) if check else None,
         searched=searched,
+        by_draft=_by_draft(drafting, fleets[1], without, replicas),
     )
+
+
+def _by_draft(
+    found: Sequence[Fleet],
+    counted: Sequence[Fleet],
+    without: Fleet | None,
+    replicas: Sequence[Replica],
+) -> tuple[tuple[Fleet, Saved | None], ...]:
+    """Returns the cheapest fleet of each draft, the cheapest first; empty with a single draft.
+
+    found: simulated fleets. counted: fleets in closed form, for drafts that `found` lacks. Both
+      have the cheapest first.
+    """
+    names = {fleet.draft for fleet in counted}
+    best = {fleet.draft: fleet for fleet in reversed(found)} if len(names) > 1 else {}
+    for fleet in counted if best else ():
+        if fleet.draft not in best and (enough := simulated_fleet(fleet)) is not None:
+            best[fleet.draft] = enough
+    compared = []
+    for fleet in sorted(best.values(), key=_spent):
+        # The draws of GPUs without speculation are of the same draft's costs.
+        own = [each for each in replicas if without and each.machine == without.replica.machine]
+        own = [each for each in own if each.draft == fleet.draft]
+        saved = None
+        if without is not None and own:
+            plain = own[0].limited(without.replica.batch_limit)
+            saved = _saved(fleet, replace(without, replica=plain))
+        compared.append((fleet, saved))
+    return tuple(compared)
 
 
 def _by_speculation(fleets: Iterable[Fleet]) -> tuple[list[Fleet], list[Fleet]]:
@@ -129,7 +160,7 @@ def _simulated(fleets: Sequence[Fleet]) -> list[Fleet]:
     tried: dict[tuple[object, ...], list[Fleet]] = {}
     least, left = np.inf, _SIMULATED
     for fleet in fleets:
-        layout = fleet.replica.layout
+        layout = (*fleet.replica.machine, fleet.draft)
         may_be_best = fleet.spent <= _MAY_BE_BEST * least
         if left == 0 or not (may_be_best or (layout not in tried and len(tried) < SHOWN)):
             continue
@@ -150,8 +181,8 @@ def _shortest(fleets: Sequence[Fleet]) -> Fleet:
     return min(near, key=lambda fleet: fleet.gamma)
 
 
-def _saved(best: Fleet, without: Fleet, drawn: Floats | None, plain: Floats | None) -> Saved:
-    gpus = without.gpus - best.gpus
+def _saved(best: Fleet, without: Fleet) -> Saved:
+    gpus, drawn, plain = without.gpus - best.gpus, best.drawn_gpus, without.drawn_gpus
     if drawn is None or plain is None:
         return Saved(gpus)
     both = np.isfinite(drawn) & np.isfinite(plain)

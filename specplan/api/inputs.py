@@ -40,7 +40,7 @@ def both(acceptance: Accepting, cost: Costing = None) -> tuple[AcceptanceInput, 
         raise ValueError(
             f"acceptance must be an Acceptance (Iid, ByPosition, ...) or Runs, got {acceptance!r}"
         )
-    return acceptance if isinstance(acceptance, Recorded) else (acceptance,), _costs(cost)
+    return acceptance if isinstance(acceptance, Recorded) else (acceptance,), costs_of(cost)
 
 
 def _measured(given: Given) -> Given | Recorded:
@@ -52,7 +52,8 @@ def _measured(given: Given) -> Given | Recorded:
     return Recorded(given) if isinstance(given, Profile) else given
 
 
-def _costs(cost: Costing) -> CostInput:
+def costs_of(cost: Costing) -> CostInput:
+    """Returns the costs of an argument; raises ValueError if it states none."""
     if isinstance(cost, Costs):
         return cost
     listed = tuple(cost) if isinstance(cost, Sequence) else (cost,)
@@ -73,4 +74,4 @@ def _observed(seen: Observation, cost: Costing) -> tuple[AcceptanceInput, CostIn
         run = observed_run(seen, context=DEFAULT_CONTEXT)
         if run is not None:
             cost = Runs((*runs, run))
-    return (seen.acceptance(None, counts_of(runs)),), _costs(cost)
+    return (seen.acceptance(None, counts_of(runs)),), costs_of(cost)

@@ -101,11 +101,14 @@ class Plans(Shown, Sequence[PlanResult]):
 
     rows: the numbers of each plan, in the order of the table.
     between: plans for further batch sizes, from which the schedule follows, too.
+    drafts: name of each row's draft, if the rows are of several drafts, the fastest first;
+      `question` and `flags` then are of the fastest.
     """
 
     rows: tuple[Plan, ...]
     question: Question = field(repr=False)
     between: tuple[Plan, ...] = field(default=(), repr=False)
+    drafts: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -129,7 +132,7 @@ class Plans(Shown, Sequence[PlanResult]):
     def _schedules(self) -> dict[int, tuple[Range, ...]]:
         from specplan.reports.deployment import of_loads
 
-        if not of_loads(self.every):
+        if self.drafts or not of_loads(self.every):
             raise ValueError("a schedule needs plans that differ only in batch size and context")
         return schedules(self.every, self.question.choice.gamma)
 
@@ -158,13 +161,13 @@ class Plans(Shown, Sequence[PlanResult]):
 
     def flags(self, server: str | None = None) -> str:
         """Returns the flags that make a server draft by this schedule (`PlanResult.flags`)."""
-        return _flags(self.question, self.every, server)
+        return _flags(self.question, self.rows[:1] if self.drafts else self.every, server)
 
     def json(self) -> Mapping[str, Any]:
         """Returns the JSON object of `specplan plan --json`."""
         from specplan.reports.plans import plans_json
 
-        return plans_json(self.rows, self.every)
+        return plans_json(self.rows, self.every, self.drafts)
 
     def frame(self) -> Any:
         """Returns a pandas DataFrame with a row for each plan (needs pandas)."""
@@ -173,7 +176,7 @@ class Plans(Shown, Sequence[PlanResult]):
     def __str__(self) -> str:
         from specplan.reports.plans import plans_text
 
-        return plans_text(self.rows, self.every)
+        return plans_text(self.rows, self.every, self.drafts)
 
 
 def exportable(server: str | None) -> str | None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from estimator.progress import Notice
 from simulator.cost.costs import Costs
-from specplan.api.inputs import Accepting, Costing, both
+from specplan.api.drafts import SizedDraft, plans_of_drafts
+from specplan.api.inputs import Accepting, Costing, both, costs_of
 from specplan.api.plan import PlanResult, Plans, exportable
-from specplan.api.request import Question
+from specplan.api.request import NO_LIMITS, Question
 from specplan.api.settings import Choice
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ __all__ = ["plan"]
 
 
 def plan(
-    acceptance: Accepting,
+    acceptance: Accepting | Sequence[SizedDraft],
     cost: Costing = None,
     *,
     gamma: int | None = None,
@@ -36,7 +37,8 @@ def plan(
     A `PlanResult` for one load; `Plans` for a list of batch sizes, contexts or costs, even of one.
 
     acceptance: Iid, ByPosition, AcceptedFraction, BlockEfficiency, Typical, an Acceptance of your
-      own, what `observe` returned; or Recorded, Runs or a profile, which also have a cost.
+      own, what `observe` returned; or Recorded, Runs or a profile, which also have a cost. Several
+      `SizedDraft` with a Roofline that has no draft: a row for each, the fastest first.
     cost: Ratio, Times, Roofline, Runs, Recorded, a Cost of your own or a list of costs, or a result
       of `measure`; None: the acceptance's cost, or the observed time of a token.
     gamma: draft length to evaluate; None: the best.
@@ -51,8 +53,12 @@ def plan(
     Raises OSError, ValueError if a file or a number cannot be used, or acceptance and cost do not
     fit together.
     """
-    accepted, costs = both(acceptance, cost)
     choice = Choice(draft_kind=draft_kind, max_gamma=max_gamma, c_hat=c_hat, gamma=gamma, near=near)
+    if isinstance(acceptance, Sequence):
+        return plans_of_drafts(
+            acceptance, costs_of(cost), choice, server=exportable(server), graphs=NO_LIMITS
+        )
+    accepted, costs = both(acceptance, cost)
     question = Question(accepted, costs, choice, server=exportable(server))
     several = costs.several if isinstance(costs, Costs) else isinstance(cost, Sequence)
     return answered(question, several=several)

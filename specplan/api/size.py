@@ -14,13 +14,14 @@ from simulator.traffic.fleet import Goal
 from simulator.traffic.pareto import Point, pareto_front
 from simulator.traffic.sizing import Sizing
 from simulator.traffic.sizing import size as sized
+from specplan.api.drafts import SizedDraft, named_apart
 from specplan.api.shown import Shown
-from specplan.api.sized_replicas import SizedDraft, replicas_of
+from specplan.api.sized_replicas import replicas_of
 
 if TYPE_CHECKING:
     from engines.kind import Drafted
 
-__all__ = ["SizeResult", "SizedDraft", "size"]
+__all__ = ["SizeResult", "size"]
 
 
 class SizeOptions(TypedDict, total=False):
@@ -135,9 +136,7 @@ def size(
     spread = given["length_spread"]
     demand = Demand(given["prompt_tokens"], given["output_tokens"], spread, spread)
     goal = Goal(given["rate"], _targets(given["targets"]), given["share"], given["max_gpus"])
-    every = (drafts,) if isinstance(drafts, SizedDraft) else tuple(drafts)
-    if not every:
-        raise ValueError("drafts must have at least one draft, got none")
+    every = named_apart((drafts,) if isinstance(drafts, SizedDraft) else tuple(drafts))
     replicas, drafted, notes = replicas_of(Path(target_config), every, demand, given)
     if not replicas:
         raise ValueError(notes[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -23,25 +23,7 @@ if TYPE_CHECKING:
     from simulator.acceptance.acceptance import Acceptance
     from simulator.traffic.pair import Pair
     from simulator.traffic.server import Doubt
-
-
-@dataclass(frozen=True)
-class SizedDraft:
-    """A draft to consider.
-
-    config: the config.json of a model or a head; for multi-token prediction, the target's.
-    acceptance: how often its tokens are accepted: Iid, ByPosition, ...
-    name: its name in the answer and in flags; None: the name of the file or folder.
-    """
-
-    config: Path | str
-    acceptance: Acceptance
-    name: str | None = None
-
-    @property
-    def title(self) -> str:
-        path = Path(self.config)
-        return self.name or (path.parent.name if path.stem == "config" else path.stem)
+    from specplan.api.drafts import SizedDraft
 
 
 def replicas_of(

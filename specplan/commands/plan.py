@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from specplan.api.drafts import SizedDraft
 from specplan.api.settings import Choice, Graphs, StoppingSettings
 from specplan.options.answer import answer
-from specplan.options.command import Command
+from specplan.options.command import Command, fill
 from specplan.options.declared import takes
+from specplan.options.drafts import DraftsDeployed, DraftsStated
 from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
 from specplan.options.plan_options import Answer
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 @click.command(name="plan", cls=Command)
 @takes(*acceptance_kinds(), heading="Acceptance (one of)")
 @takes(*cost_kinds(), heading="Cost (one of)")
-@takes(Choice, Graphs, StoppingSettings, Answer, heading="Answer")
+@takes(DraftsStated, Choice, Graphs, StoppingSettings, Answer, heading="Answer", without=("draft",))
 @click.pass_context
 def plan_command(ctx: click.Context, /, **_: object) -> None:
     """Plan gamma from numbers; no model is needed.
@@ -55,12 +58,18 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
       specplan plan --profile profile.json --export vllm
       specplan plan --target-config T/config.json --draft-config D/config.json \\
         --gpu h100 --alpha 0.7 --batch 1:256:1 --export vllm
+      specplan plan --target-config T/config.json --gpu h100 --batch 16 \\
+        --draft config=D1/config.json,rates=0.8/0.6/0.45 --draft config=D2/config.json,alpha=0.7
     """
     from specplan.api.recorded import Recorded
     from specplan.api.request import Question
 
-    records = (Choice, Answer, StoppingSettings, Graphs, Profiled)
-    accepted, costs, choice, form, stopping, graphs, _ = filled(ctx, *records)
+    if any(isinstance(draft, SizedDraft) for draft in ctx.params["drafts"] or ()):
+        _print_drafts(ctx)
+        return
+    records = (Choice, Answer, StoppingSettings, Graphs, Profiled, DraftsStated)
+    accepted, costs, choice, form, stopping, graphs, _, stated = filled(ctx, *records)
+    choice = replace(choice, draft=stated.name)
     acceptance = accepted.make()
     adaptive = isinstance(acceptance, Recorded) and acceptance.adaptive
     for other, value in (("server", form.server), ("p_min", stopping.p_min)):
@@ -69,6 +78,26 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
     if stopping.stopping_rule is not None and stopping.p_min is None:
         raise ValueError("`stopping_rule` needs `p_min`")
     _print(Question(acceptance, costs.make(), choice, form.server, stopping, graphs), form)
+
+
+def _print_drafts(ctx: click.Context) -> None:
+    """Plans each draft of --draft at one load, and prints the plans, or flags of the fastest."""
+    from specplan.api.drafts import plans_of_drafts
+    from specplan.api.roofline import Roofline
+    from specplan.reports.plan import warn_of_plans
+
+    records = (DraftsStated, DraftsDeployed, Choice, Answer, Graphs)
+    stated, deployed, choice, form, graphs = fill(ctx, records, way="--draft config=FILE")
+    settings = {each.name: getattr(deployed, each.name) for each in fields(deployed)}
+    found = plans_of_drafts(
+        stated.described, Roofline(**settings), choice, server=form.server, graphs=graphs
+    )
+    warn_of_plans(found.rows, max_gamma=choice.max_gamma)
+    if form.server is None:
+        answer(found.json, found.__str__, form=form)
+        return
+    flags = found.flags()
+    answer(lambda: {**found.json(), "export": flags}, lambda: flags, form=form)
 
 
 def _print(question: Question, form: Answer) -> None:

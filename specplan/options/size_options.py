@@ -8,51 +8,13 @@ from pathlib import Path
 
 import click
 
-from specplan.api.sized_replicas import SizedDraft
+from specplan.api.drafts import SizedDraft
 from specplan.options.answer import Pictured, Written
 from specplan.options.declared import COUNT, option, rare
+from specplan.options.drafts import parse_drafts
 from specplan.options.plan_options import latency_targets
 from specplan.options.values import EngineName, callback, integers, parse_numbers
 from specplan.reports.replica_flags import sized_for
-
-_DRAFT_KEYS = ("config", "alpha", "rates", "name")
-
-
-@callback
-def parse_drafts(values: tuple[str, ...]) -> tuple[SizedDraft, ...]:
-    """Returns the drafts of --draft, each config=FILE,alpha=A or config=FILE,rates=R/R/...."""
-    return tuple(map(parse_draft, values))
-
-
-def parse_draft(text: str) -> SizedDraft:
-    """Returns the draft that a text of the form "KEY=VALUE,..." states.
-
-    config: the draft's config.json; the target's for multi-token prediction.
-    alpha, or rates (R/R/..., shares of all drafts), or length=L at gamma: its acceptance.
-    name: its name in the answer.
-    """
-    from simulator.acceptance.acceptance import Iid
-    from simulator.acceptance.accepted import Accepted
-    from simulator.acceptance.from_counts import from_counts
-
-    stated: dict[str, str] = {}
-    for part in text.split(","):
-        key, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or key not in _DRAFT_KEYS:
-            raise ValueError(
-                f"must be KEY=VALUE,... with keys {', '.join(_DRAFT_KEYS)}, got {part!r}"
-            )
-        if key in stated:
-            raise ValueError(f"{key} is given twice in {text!r}")
-        stated[key] = value
-    if "config" not in stated or ("alpha" in stated) == ("rates" in stated):
-        raise ValueError(f"must state config and one of alpha and rates, got {text!r}")
-    if "alpha" in stated:
-        (alpha,) = parse_numbers(stated["alpha"])
-        return SizedDraft(Path(stated["config"]), Iid(alpha), stated.get("name"))
-    rates = [parse_numbers(rate)[0] for rate in stated["rates"].split("/")]
-    acceptance = from_counts([Accepted.of_rates(rates)])
-    return SizedDraft(Path(stated["config"]), acceptance, stated.get("name"))
 
 
 @callback

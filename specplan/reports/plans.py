@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from simulator.acceptance.acceptance import IID_TOLERANCE, Iid, iid_error
-from simulator.choice.advice import percentage
+from simulator.choice.advice import certainty, percentage
 from simulator.choice.curve import speed_up
 from simulator.choice.plan import Plan
 from simulator.choice.walltime import improvement_factor, lower_bound, oracle_improvement_factor
@@ -32,11 +32,19 @@ _OF_LOAD = (
 )  # fmt: skip
 
 
-def plans_json(rows: Sequence[Plan], every: Sequence[Plan] = ()) -> dict[str, Any]:
+def plans_json(
+    rows: Sequence[Plan], every: Sequence[Plan] = (), drafts: Sequence[str] = ()
+) -> dict[str, Any]:
     """Returns the JSON object of `specplan plan`: one plan with its curve, or a list of plans.
 
     every: the rows that the schedule follows from, if they are more than the shown ones.
+    drafts: name of each row's draft, the fastest first; empty: the rows are of one draft.
     """
+    if drafts:
+        named = [
+            {"draft": name, **plan_fields(row)} for name, row in zip(drafts, rows, strict=True)
+        ]
+        return {"rows": named, "best_draft": drafts[0], "sentence": fastest(rows, drafts)}
     if len(rows) == 1:
         return plan_json(rows[0])
     data: dict[str, Any] = {"rows": [plan_fields(row) for row in rows]}
@@ -159,11 +167,16 @@ def _doubt_fields(plan: Plan) -> dict[str, Any]:
     return fields
 
 
-def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = ()) -> str:
-    """Returns several plans as a table with their schedule; every: see `plans_json`."""
+def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = (), drafts: Sequence[str] = ()) -> str:
+    """Returns several plans as a table with their schedule; every, drafts: see `plans_json`."""
     notes = [*rows_notes(rows), *notes_of(rows[0])]
     cells = [_cells(row) for row in rows]
-    lines = [table(cells, _columns(rows), note=lambda each: each["note"])]
+    columns = _columns(rows)
+    if drafts:
+        notes = [fastest(rows, drafts), *notes]
+        columns = [("draft", "{draft}"), *(each for each in columns if each[0] != "c")]
+        cells = [{"draft": name, **each} for name, each in zip(drafts, cells, strict=True)]
+    lines = [table(cells, columns, note=lambda each: each["note"])]
     if any(each["extrapolated"] for each in cells):
         lines.append(BEYOND)
     wall = rows[0].setting.wall
@@ -177,9 +190,30 @@ def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = ()) -> str:
     if any(row.advice.undecided for row in fitting):
         lines.append("Advised K ?: undecided until the K of the row was measured.")
         lines += [NOT_CALIBRATED] if len(gpus_of(rows)) > 1 else []
-    if of_loads(rows):
+    if of_loads(rows) and not drafts:
         lines += ["", *map(folded, schedules_text(every or rows, rows[0].only))]
     return "\n".join([*map(folded, notes), *([""] if notes else []), *lines])
+
+
+def fastest(rows: Sequence[Plan], drafts: Sequence[str]) -> str:
+    """Returns which draft is the fastest, how sure its gain is, and how much slower the next is."""
+    row, gamma = rows[0], _shown(rows[0])
+    if not row.setting.fits:
+        return "No draft fits into memory with the target."
+    point, chance = row.point(gamma), row.advice.gain_probability
+    if gamma == 0 or (row.advised_gamma == 0 and not row.advice.undecided):
+        return f"No draft gains at batch {row.setting.batch}: do not speculate."
+    odds = "" if chance is None else f", a gain is {certainty(chance)} ({percentage(chance)} %)"
+    interval = f" ({percent()}: {point.low:.2f} to {point.high:.2f})" if row.curve.in_doubt else ""
+    said = (
+        f"{drafts[0]} with K = {gamma} is the fastest at batch {row.setting.batch}: "
+        f"{point.improvement_factor:.2f} times{interval}{odds}."
+    )
+    if len(rows) == 1 or not rows[1].setting.fits:
+        return said
+    second = rows[1].point(_shown(rows[1])).improvement_factor
+    slower = 100 * (1 - second / point.improvement_factor)
+    return f"{said} {drafts[1]} is {slower:.0f} % slower."
 
 
 def _cells(row: Plan) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from simulator.numerics.intervals import percent
 from specplan.reports.sizing_words import layout
 from specplan.reports.table import Column, folded, table
 
@@ -20,6 +21,8 @@ def sizing_text(data: Json) -> str:
     rows = fleets(data)
     lines = [folded(data["sentence"]), "", table(rows, fleet_columns(rows)), ""]
     lines += [*map(folded, data["promises"]), ""]
+    if data["drafts"]:
+        lines += [table(data["drafts"], draft_columns()), ""]
     levels = speed_levels(data["pareto"])
     return "\n".join([*lines, table(levels, SPEEDS) if levels else "", *map(folded, data["notes"])])
 
@@ -58,6 +61,29 @@ def fleet_columns(every: Sequence[Json]) -> list[Column[Json]]:
     return columns
 
 
+def draft_columns() -> list[Column[Json]]:
+    """Returns the columns of a table with the cheapest deployment of each draft."""
+
+    def saved(fleet: Json, text: str) -> str:
+        given = fleet["saved_gpus"]
+        known = given is not None and given["low"] is not None and given["high"] is not None
+        return text.format(**given) if known else "-"
+
+    return [
+        ("draft", "{draft}"),
+        ("K", "{gamma}"),
+        ("GPUs", "{gpus}"),
+        ("deployed", lambda fleet: f"{fleet['replicas']} × {fleet['gpu']}, {_layout(fleet)}"),
+        ("GPUs fewer than without", lambda fleet: saved(fleet, "{value}")),
+        (percent(), lambda fleet: saved(fleet, "{low:.0f} to {high:.0f}")),
+        ("fewer", lambda fleet: saved(fleet, "{probability:.0%}").replace("%", " %")),
+    ]
+
+
+def _layout(fleet: Json) -> str:
+    return layout(fleet["tp"], fleet["ep"], fleet["dp"])
+
+
 def speed_levels(pareto: Iterable[Json]) -> list[Json]:
     """Returns rows by a user's tokens/s: the best deployment that is at least so fast.
 
@@ -81,7 +107,7 @@ def speed_levels(pareto: Iterable[Json]) -> list[Json]:
 def setting(point: Json) -> str:
     """Returns what a point of speeds runs, for example `h100, TP 2, K 3`."""
     drafts = f", K {point['gamma']}" if point["gamma"] else ""
-    return f"{point['gpu']}, {layout(point['tp'], point['ep'], point['dp'])}{drafts}"
+    return f"{point['gpu']}, {_layout(point)}{drafts}"
 
 
 _GPU = "tokens_per_second_per_gpu"

@@ -9,7 +9,7 @@ from simulator.numerics.intervals import CONFIDENCE
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.pareto import Point
 from simulator.traffic.promise import PERCENTILES, Promise, binding
-from simulator.traffic.sizing import Sizing
+from simulator.traffic.sizing import Saved, Sizing
 from specplan.reports.sizing_words import promises, sentence
 from specplan.reports.table import possible
 
@@ -39,10 +39,11 @@ def sizing_json(
             "best": _fleet_json(sizing.best),
             "best_without": _fleet_json(sizing.best_without),
             "candidates": [_fleet_json(fleet) for fleet in sizing.candidates],
-            "saved_gpus": None if saved is None else {
-                "value": saved.gpus, "low": _finite(saved.low), "high": _finite(saved.high),
-                "probability": saved.probability,
-            },
+            "saved_gpus": _saved_json(saved),
+            "drafts": [
+                {**(_fleet_json(fleet) or {}), "saved_gpus": _saved_json(of_draft)}
+                for fleet, of_draft in sizing.by_draft
+            ],
             "confidence": CONFIDENCE,
             "gpus_50": _finite(half),
             "gpus_90": _finite(most),
@@ -72,14 +73,23 @@ def _fleet_json(fleet: Fleet | None) -> dict[str, Any] | None:
         "ep": replica.ep,
         "dp": replica.dp,
         "dtype": replica.dtype,
-        "draft": replica.draft if fleet.gamma else None,
+        "draft": fleet.draft,
         "gamma": fleet.gamma,
         "batch_limit": replica.pair.server(fleet.gamma).slots,
         "binds": binding(fleet),
-        "share_within": fleet.simulated_share(),
+        "share_within": fleet.share_within,
         "most_requests_per_second": fleet.limit,
         "price": fleet.price,
     }
+
+
+def _saved_json(saved: Saved | None) -> dict[str, Any] | None:
+    return None if saved is None else {
+        "value": saved.gpus,
+        "low": _finite(saved.low),
+        "high": _finite(saved.high),
+        "probability": saved.probability,
+    }  # fmt: skip
 
 
 def _lengths(best: Fleet | None) -> dict[str, float | None]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from simulator.traffic.demand import Demand, LatencyTargets
-from simulator.traffic.fleet import Fleet, Goal, Replica, closed_fleet, drawn_gpus, simulated_fleet
+from simulator.traffic.fleet import Fleet, Goal, Replica, closed_fleet, simulated_fleet
 from simulator.traffic.promise import binding, promise
 from simulator.traffic.server import Doubt
 from simulator.traffic.sizing import size
@@ -138,7 +138,9 @@ def test_doubt_is_carried_to_the_number_of_gpus() -> None:
     assert abs(half - sizing.best.gpus) <= 1
     assert most > half
     exact = Doubt(np.ones((3, 64, 5)))
-    drawn = drawn_gpus(sizing.best, exact)
+    drawn = replace(
+        sizing.best, replica=replace(sizing.best.replica, doubt=lambda: exact)
+    ).drawn_gpus
     assert drawn is not None
     assert drawn.tolist() == 3 * [sizing.best.gpus]
 

@@ -56,6 +56,20 @@ def test_the_better_of_several_drafts_is_chosen() -> None:
     other = f"--draft config={DRAFT},rates=0.95/0.9/0.85,name=better"
     sizing = run_json(f"{LOAD} {MODELS} {other} --gpu h100 --gpus-per-replica 1", "size")
     assert sizing["best"]["draft"] == "better"
+    better, small = sizing["drafts"]
+    assert {**better, "saved_gpus": sizing["saved_gpus"]} == {
+        **sizing["best"],
+        "saved_gpus": better["saved_gpus"],
+    }
+    assert (small["draft"], small["gpus"] >= better["gpus"]) == ("small", True)
+    for row in sizing["drafts"]:
+        assert row["saved_gpus"]["value"] == sizing["best_without"]["gpus"] - row["gpus"]
+
+
+def test_drafts_of_one_name_are_refused() -> None:
+    shown = run(f"{LOAD} {MODELS} --draft config={DRAFT},alpha=0.6,name=small --gpu h100", "size")
+    assert shown.exit_code == 2
+    assert "drafts must have different names (name=NAME), got small twice" in shown.output
 
 
 @pytest.mark.parametrize(
