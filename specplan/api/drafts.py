@@ -75,12 +75,12 @@ def plans_of_drafts(
         question = Question((draft.acceptance,), priced, named, server, graphs=graphs)
         (row,) = question.plans()
         found.append((row, question, draft.title))
-    found.sort(key=lambda each: _order(each[0]))
+    found.sort(key=lambda each: (not each[0].setting.fits, -_speed_up(each[0])))
     rows, questions, names = zip(*found, strict=True)
     return Plans(rows, questions[0], drafts=names)
 
 
-def _order(row: Plan) -> tuple[bool, float]:
-    """Returns what sorts plans: those that fit, then the fastest at the advised γ."""
-    point = row.point(row.advice.named if row.gamma == row.optimal_gamma else row.gamma)
-    return not row.setting.fits, -point.improvement_factor
+def _speed_up(row: Plan) -> float:
+    from specplan.reports.plan_rows import shown_gamma
+
+    return row.point(shown_gamma(row)).improvement_factor

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from estimator.progress import Notice
 from simulator.cost.costs import Costs
-from specplan.api.drafts import SizedDraft, plans_of_drafts
 from specplan.api.inputs import Accepting, Costing, both, costs_of
 from specplan.api.plan import PlanResult, Plans, exportable
 from specplan.api.request import NO_LIMITS, Question
@@ -17,6 +16,7 @@ from specplan.api.settings import Choice
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
+    from specplan.api.drafts import SizedDraft
 
 __all__ = ["plan"]
 
@@ -55,6 +55,8 @@ def plan(
     """
     choice = Choice(draft_kind=draft_kind, max_gamma=max_gamma, c_hat=c_hat, gamma=gamma, near=near)
     if isinstance(acceptance, Sequence):
+        from specplan.api.drafts import plans_of_drafts
+
         return plans_of_drafts(
             acceptance, costs_of(cost), choice, server=exportable(server), graphs=NO_LIMITS
         )

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specplan.api.drafts import SizedDraft
 from specplan.api.settings import Choice, Graphs, StoppingSettings
 from specplan.options.answer import answer
 from specplan.options.command import Command, fill
 from specplan.options.declared import takes
-from specplan.options.drafts import DraftsDeployed, DraftsStated
+from specplan.options.deployment import DraftsDeployed, DraftsStated
 from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
 from specplan.options.plan_options import Answer
@@ -64,7 +63,7 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
     from specplan.api.recorded import Recorded
     from specplan.api.request import Question
 
-    if any(isinstance(draft, SizedDraft) for draft in ctx.params["drafts"] or ()):
+    if any(not isinstance(draft, str) for draft in ctx.params["drafts"] or ()):
         _print_drafts(ctx)
         return
     records = (Choice, Answer, StoppingSettings, Graphs, Profiled, DraftsStated)

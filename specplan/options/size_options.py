@@ -11,7 +11,7 @@ import click
 from specplan.api.drafts import SizedDraft
 from specplan.options.answer import Pictured, Written
 from specplan.options.declared import COUNT, option, rare
-from specplan.options.drafts import parse_drafts
+from specplan.options.deployment import parse_drafts
 from specplan.options.plan_options import latency_targets
 from specplan.options.values import EngineName, callback, integers, parse_numbers
 from specplan.reports.replica_flags import sized_for

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from simulator.acceptance.acceptance import IID_TOLERANCE, Iid, iid_error
-from simulator.choice.advice import certainty, percentage
 from simulator.choice.curve import speed_up
 from simulator.choice.plan import Plan
 from simulator.choice.walltime import improvement_factor, lower_bound, oracle_improvement_factor
 from simulator.cost.sizes import expected_c, questions_c
-from simulator.numerics.intervals import CONFIDENCE, percent
+from simulator.numerics.intervals import CONFIDENCE
 from specplan.reports.advice import NOT_CALIBRATED, break_evens
 from specplan.reports.deployment import (
     cost_json,
@@ -24,7 +23,8 @@ from specplan.reports.deployment import (
 )  # fmt: skip
 from specplan.reports.kept import kept_json
 from specplan.reports.plan import BEYOND, notes_of, points_of, require_possible, speeds
-from specplan.reports.table import GAMMA, MS, TOKENS, Column, folded, table
+from specplan.reports.plan_rows import cells_of, columns_of, fastest, of_each
+from specplan.reports.table import folded, table
 
 _OF_LOAD = (
     "gpu", "dtype", "activations", "tp", "dp", "ep", "draft_kind", "context", "needed_gb", "fits",
@@ -170,12 +170,12 @@ def _doubt_fields(plan: Plan) -> dict[str, Any]:
 def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = (), drafts: Sequence[str] = ()) -> str:
     """Returns several plans as a table with their schedule; every, drafts: see `plans_json`."""
     notes = [*rows_notes(rows), *notes_of(rows[0])]
-    cells = [_cells(row) for row in rows]
-    columns = _columns(rows)
+    cells = [cells_of(row) for row in rows]
+    columns = columns_of(rows)
     if drafts:
         notes = [fastest(rows, drafts), *notes]
         columns = [("draft", "{draft}"), *(each for each in columns if each[0] != "c")]
-        cells = [{"draft": name, **each} for name, each in zip(drafts, cells, strict=True)]
+        cells = of_each(drafts, cells)
     lines = [table(cells, columns, note=lambda each: each["note"])]
     if any(each["extrapolated"] for each in cells):
         lines.append(BEYOND)
@@ -193,92 +193,3 @@ def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = (), drafts: Sequenc
     if of_loads(rows) and not drafts:
         lines += ["", *map(folded, schedules_text(every or rows, rows[0].only))]
     return "\n".join([*map(folded, notes), *([""] if notes else []), *lines])
-
-
-def fastest(rows: Sequence[Plan], drafts: Sequence[str]) -> str:
-    """Returns which draft is the fastest, how sure its gain is, and how much slower the next is."""
-    row, gamma = rows[0], _shown(rows[0])
-    if not row.setting.fits:
-        return "No draft fits into memory with the target."
-    point, chance = row.point(gamma), row.advice.gain_probability
-    if gamma == 0 or (row.advised_gamma == 0 and not row.advice.undecided):
-        return f"No draft gains at batch {row.setting.batch}: do not speculate."
-    odds = "" if chance is None else f", a gain is {certainty(chance)} ({percentage(chance)} %)"
-    interval = f" ({percent()}: {point.low:.2f} to {point.high:.2f})" if row.curve.in_doubt else ""
-    said = (
-        f"{drafts[0]} with K = {gamma} is the fastest at batch {row.setting.batch}: "
-        f"{point.improvement_factor:.2f} times{interval}{odds}."
-    )
-    if len(rows) == 1 or not rows[1].setting.fits:
-        return said
-    second = rows[1].point(_shown(rows[1])).improvement_factor
-    slower = 100 * (1 - second / point.improvement_factor)
-    return f"{said} {drafts[1]} is {slower:.0f} % slower."
-
-
-def _cells(row: Plan) -> dict[str, Any]:
-    """Returns a plan's values for the table; a plan that does not fit in memory has no gain."""
-    load, setting, best, gamma = row.setting.load, row.setting, row.optimal_gamma, _shown(row)
-    extrapolated = row.extrapolated_at(gamma)
-    best_beyond = row.extrapolated_at(best) and gamma != best
-    beyond_graphs = bool(setting.beyond_graphs(gamma))
-    cells: dict[str, Any] = {
-        **{name: str(getattr(load, name, "-")) for name in ("gpu", "most_batch", "context")},
-        "alpha": row.alpha,
-        "c": row.cost.c,
-        "batch": setting.batch,
-        "extrapolated": extrapolated or best_beyond,
-        "beyond_graphs": beyond_graphs,
-    }
-    if load is not None and not load.fits:
-        return cells | {"note": f"does not fit: {load.needed_gb or 0:.0f} GB a GPU"}
-    marks = ["+"] * extrapolated + ["!"] * beyond_graphs
-    if load is not None and load.estimated is not None:
-        marks.append({"between": "interpolated", "beyond": "beyond your runs"}[load.estimated])
-    chance, baseline = row.advice.gain_probability, row.baseline_tokens_per_second
-    cells |= row.point(gamma)._asdict()
-    return (
-        cells
-        | speeds(row, cells["improvement_factor"])
-        | {
-            "best": f"{best}+" if best_beyond else str(best),
-            "advised": "?" if row.advice.undecided else row.advised_gamma,
-            "chance": None if chance is None else percentage(chance),
-            "baseline": baseline,
-            "note": " ".join(marks),
-        }
-    )
-
-
-def _shown(row: Plan) -> int:
-    """Returns the γ whose speed-up the table shows: --gamma if given, else the advised γ."""
-    return row.gamma if row.gamma != row.optimal_gamma else row.advice.named
-
-
-def _columns(rows: Sequence[Plan]) -> list[Column[dict[str, Any]]]:
-    """Returns the columns: settings in which the plans differ, then γ, speed-up and times."""
-    several = len(gpus_of(rows)) > 1
-    loads = [row.setting.load for row in rows if row.setting.load is not None]
-    in_seconds = all(row.tokens_per_second is not None for row in rows)
-    in_doubt = any(row.curve.in_doubt for row in rows)
-    by_load = bool(loads) and len({row.alpha for row in rows}) == 1
-    columns: list[tuple[bool, str, str]] = [
-        (several, "gpu", "{gpu}"),
-        (several, "fits up to batch", "{most_batch}"),
-        (not by_load, "alpha", "{alpha:.4g}"),
-        (not by_load, "c", "{c:.4g}"),
-        (len({load.context for load in loads}) > 1, "context", "{context}"),
-        (any(row.setting.batch > 1 for row in rows), "batch", "{batch}"),
-        (True, "best K", "{best}"),
-        (True, "advised K", "{advised}"),
-        (any(_shown(row) != row.advised_gamma for row in rows), GAMMA, "{gamma}"),
-        (True, "tokens/call", "{expected_tokens:.2f}"),
-        (True, "speed-up", "{improvement_factor:.2f}"),
-        (in_doubt, percent(), "{low:.2f} to {high:.2f}"),
-        (in_doubt, "gain", "{chance} %"),
-        (not in_seconds and not in_doubt, "operations", "{operations_factor:.2f}"),
-        (in_seconds, MS, "{ms_per_token:.2f}"),
-        (in_seconds, TOKENS, "{tokens_per_second:.1f}"),
-        (in_seconds, "without", "{baseline:.1f}"),
-    ]
-    return [(header, cell) for needed, header, cell in columns if needed]

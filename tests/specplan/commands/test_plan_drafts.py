@@ -30,7 +30,7 @@ def test_the_text_names_the_fastest_draft_and_python_prints_the_same() -> None:
     shown = run(f"{LOAD} {DRAFTS}")
     assert shown.exit_code == 0, shown.output
     assert shown.stdout.startswith("head with K = ")
-    assert "1B is " in shown.stdout
+    assert "Next is 1B with " in shown.stdout
     drafts = [sp.SizedDraft(SMALL, sp.Iid(0.75), "1B"), sp.SizedDraft(HEAD, sp.Iid(0.75), "head")]
     plans = sp.plan(drafts, Roofline(TARGET, gpu="h100", batch=8, engine="vllm"))
     assert f"{plans}\n" == shown.stdout

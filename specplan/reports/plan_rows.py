@@ -1,0 +1,106 @@
+"""Rows of a table of plans: values and columns, and which of several drafts is the fastest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simulator.choice.advice import certainty, percentage
+from simulator.choice.plan import Plan
+from simulator.numerics.intervals import percent
+from specplan.reports.deployment import gpus_of
+from specplan.reports.plan import speeds
+from specplan.reports.table import GAMMA, MS, TOKENS, Column
+
+
+def cells_of(row: Plan) -> dict[str, Any]:
+    """Returns a plan's values for the table; a plan that does not fit in memory has no gain."""
+    load, setting, best, gamma = row.setting.load, row.setting, row.optimal_gamma, shown_gamma(row)
+    extrapolated = row.extrapolated_at(gamma)
+    best_beyond = row.extrapolated_at(best) and gamma != best
+    beyond_graphs = bool(setting.beyond_graphs(gamma))
+    cells: dict[str, Any] = {
+        **{name: str(getattr(load, name, "-")) for name in ("gpu", "most_batch", "context")},
+        "alpha": row.alpha,
+        "c": row.cost.c,
+        "batch": setting.batch,
+        "extrapolated": extrapolated or best_beyond,
+        "beyond_graphs": beyond_graphs,
+    }
+    if load is not None and not load.fits:
+        return cells | {"note": f"does not fit: {load.needed_gb or 0:.0f} GB a GPU"}
+    marks = ["+"] * extrapolated + ["!"] * beyond_graphs
+    if load is not None and load.estimated is not None:
+        marks.append({"between": "interpolated", "beyond": "beyond your runs"}[load.estimated])
+    chance, baseline = row.advice.gain_probability, row.baseline_tokens_per_second
+    cells |= row.point(gamma)._asdict()
+    return (
+        cells
+        | speeds(row, cells["improvement_factor"])
+        | {
+            "best": f"{best}+" if best_beyond else str(best),
+            "advised": "?" if row.advice.undecided else row.advised_gamma,
+            "chance": None if chance is None else percentage(chance),
+            "baseline": baseline,
+            "note": " ".join(marks),
+        }
+    )
+
+
+def columns_of(rows: Sequence[Plan]) -> list[Column[dict[str, Any]]]:
+    """Returns the columns: settings in which the plans differ, then γ, speed-up and times."""
+    several = len(gpus_of(rows)) > 1
+    loads = [row.setting.load for row in rows if row.setting.load is not None]
+    in_seconds = all(row.tokens_per_second is not None for row in rows)
+    in_doubt = any(row.curve.in_doubt for row in rows)
+    by_load = bool(loads) and len({row.alpha for row in rows}) == 1
+    columns: list[tuple[bool, str, str]] = [
+        (several, "gpu", "{gpu}"),
+        (several, "fits up to batch", "{most_batch}"),
+        (not by_load, "alpha", "{alpha:.4g}"),
+        (not by_load, "c", "{c:.4g}"),
+        (len({load.context for load in loads}) > 1, "context", "{context}"),
+        (any(row.setting.batch > 1 for row in rows), "batch", "{batch}"),
+        (True, "best K", "{best}"),
+        (True, "advised K", "{advised}"),
+        (any(shown_gamma(row) != row.advised_gamma for row in rows), GAMMA, "{gamma}"),
+        (True, "tokens/call", "{expected_tokens:.2f}"),
+        (True, "speed-up", "{improvement_factor:.2f}"),
+        (in_doubt, percent(), "{low:.2f} to {high:.2f}"),
+        (in_doubt, "gain", "{chance} %"),
+        (not in_seconds and not in_doubt, "operations", "{operations_factor:.2f}"),
+        (in_seconds, MS, "{ms_per_token:.2f}"),
+        (in_seconds, TOKENS, "{tokens_per_second:.1f}"),
+        (in_seconds, "without", "{baseline:.1f}"),
+    ]
+    return [(header, cell) for needed, header, cell in columns if needed]
+
+
+def fastest(rows: Sequence[Plan], drafts: Sequence[str]) -> str:
+    """Returns which draft is the fastest, how sure its gain is, and the next one."""
+    row, gamma = rows[0], shown_gamma(rows[0])
+    if not row.setting.fits:
+        return "No draft fits into memory with the target."
+    point, chance = row.point(gamma), row.advice.gain_probability
+    if gamma == 0 or (row.advised_gamma == 0 and not row.advice.undecided):
+        return f"No draft gains at batch {row.setting.batch}: do not speculate."
+    odds = "" if chance is None else f", a gain is {certainty(chance)} ({percentage(chance)} %)"
+    interval = f" ({percent()}: {point.low:.2f} to {point.high:.2f})" if row.curve.in_doubt else ""
+    said = (
+        f"{drafts[0]} with K = {gamma} is the fastest at batch {row.setting.batch}: "
+        f"{point.improvement_factor:.2f} times{interval}{odds}."
+    )
+    if len(rows) == 1 or not rows[1].setting.fits:
+        return said
+    second = rows[1].point(shown_gamma(rows[1])).improvement_factor
+    return f"{said} Next is {drafts[1]} with {second:.2f} times."
+
+
+def of_each(drafts: Sequence[str], values: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the values of each draft, with its name first."""
+    return [{"draft": name, **own} for name, own in zip(drafts, values, strict=True)]
+
+
+def shown_gamma(row: Plan) -> int:
+    """Returns the γ whose speed-up the table shows: --gamma if given, else the advised γ."""
+    return row.gamma if row.gamma != row.optimal_gamma else row.advice.named
