@@ -34,8 +34,9 @@ from estimator.traces.measured_traces import Tracing, measure_traces
 from estimator.validation.validation import validate
 from ngram.drafters import NgramDrafter
 from ngram.formats.model_files import load_model as load_ngram
+from ngram.rows.backoff import END
 from ngram.rows.rows import Rows, vocabulary_of
-from ngram.training.corpus import END, encode_texts
+from ngram.training.corpus import encode_texts
 from ngram.training.train import train as train_ngram
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling

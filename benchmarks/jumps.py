@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from simulator.acceptance.acceptance import Iid
 from simulator.choice.plan import plan
 from simulator.cost.fitted.by_batch import cost_of_runs
-from simulator.cost.fitted.machine import LoadPoint
-from simulator.cost.fitted.runs import Run
+from simulator.cost.fitted.runs import LoadPoint, Run
 
 JUMPS, GAMMAS = (0.0, 0.05, 0.1, 0.2, 0.3), np.arange(1, 13)
 LOAD, MISS = LoadPoint(1024), 2 / 0.1

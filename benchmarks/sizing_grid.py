@@ -22,8 +22,8 @@ from traffic_closed_form import CONFIGS
 from estimator.model_shapes.drafts import read_pair
 from simulator.acceptance.acceptance import Iid
 from simulator.cost.roofline.deployment import Deployment, prompt_seconds, roofline_cost
-from simulator.cost.roofline.forward import Conditions
 from simulator.cost.roofline.hardware import find_hardware
+from simulator.cost.roofline.sharing import Conditions
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand, LatencyTargets
 from simulator.traffic.fleet import Fleet, Goal, Replica, closed_fleet, simulated_fleet

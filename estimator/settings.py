@@ -74,6 +74,12 @@ class PromptSource:
     chat: bool = False
     max_new_tokens: int = 64
 
+    def __post_init__(self) -> None:
+        if self.max_new_tokens < 1:
+            raise ValueError(f"max_new_tokens must be at least 1, got {self.max_new_tokens}")
+        if self.prompts == ():
+            raise ValueError("prompts must hold at least one prompt, got none")
+
     @property
     def num_prompts(self) -> int:
         return 1

@@ -11,6 +11,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from engines.kind import EngineSettings as EngineSettings
+    from engines.tuning.request import Tuning as Tuning
+    from estimator.settings import PromptSettings as PromptSettings
     from simulator.acceptance.acceptance import Acceptance as Acceptance
     from simulator.acceptance.acceptance import Iid as Iid
     from simulator.acceptance.counted import AcceptedFraction as AcceptedFraction
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
     from specplan.api.traffic import *  # noqa: F403
 
 _PLACES = {
+    "engines.kind": ("EngineSettings",),
+    "engines.tuning.request": ("Tuning",),
+    "estimator.settings": ("PromptSettings",),
     "simulator.acceptance.acceptance": ("Acceptance", "Iid"),
     "simulator.acceptance.counted": ("AcceptedFraction", "BlockEfficiency", "ByPosition"),
     "simulator.acceptance.typical": ("Typical",),

@@ -1,6 +1,6 @@
 """Requests for a tuning; each field is named like its option."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from engines.kind import listed, names_of
@@ -28,8 +28,8 @@ class Tuning:
     synthetic: acceptance rates by position that the engine simulates; None: real verification.
     """
 
-    text: PromptSettings
-    timing: TimingSettings
+    text: PromptSettings = field(default_factory=PromptSettings)
+    timing: TimingSettings = field(default_factory=TimingSettings)
     seed: int = 0
     temperature: float = 0.0
     concurrencies: tuple[int, ...] = (1,)
@@ -46,6 +46,9 @@ class Tuning:
     def __post_init__(self) -> None:
         if min(self.concurrencies) < 1:
             raise ValueError(f"concurrency must be at least 1, got {min(self.concurrencies)}")
+        for name in ("max_gamma", "max_runs"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if not self.worth > 0:
             raise ValueError(f"worth must be above 0 %, got {self.worth:g}")
         if not all(0 < each <= 1 for each in self.p_mins):

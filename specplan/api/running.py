@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
-from specplan.api.engine_options import (
-    EngineOptions,
-    Prompts,
-    prompt_settings,
-    require_known,
-    settings_of,
-)
+from engines.kind import EngineSettings
+from estimator.settings import ModelSettings, PromptSettings, SamplingSettings, TimingSettings
+from simulator.numerics.arguments import integer
 from specplan.reports.bar import Bar
 
 if TYPE_CHECKING:
     from engines.observing.observation import Observation
     from engines.trials.validation import EngineValidation
+    from engines.tuning.request import Tuning
     from engines.tuning.tuned import Tuned
     from estimator.profiles.profile import Profile
     from estimator.validation.validation import Validation
 
 __all__ = ["measure", "observe", "tune", "validate"]
+
+# A file, folder or glob; the prompts themselves; or the settings, with the number of new tokens.
+Prompts = str | Path | Sequence[str] | PromptSettings
+# The names of a target and a draft; None: those that specplan contains.
+Pair = tuple[str | None, str | None]
 
 
 def measure(
@@ -30,12 +33,11 @@ def measure(
     draft: str | None = None,
     *,
     prompts: Prompts | None = None,
-    max_new_tokens: int = 64,
     temperature: float = 1.0,
     max_gamma: int = 16,
     seed: int = 0,
     output: str | Path | None = None,
-    **engine: Unpack[EngineOptions],
+    engine: str | EngineSettings | None = None,
 ) -> Profile | None:
     """Measures acceptance and costs of a pair, as `specplan measure` does.
 
@@ -45,23 +47,21 @@ def measure(
       target: a Hugging Face name or folder; None: the small target that specplan contains.
       draft: a drafter as `--draft` names it; None: the small draft that specplan contains.
       prompts: texts, or a file, folder or glob of them; None: source files of Python's library.
+        `PromptSettings` also has the number of prompts and of new tokens.
       temperature: temperature of the target; 0 is greedy.
       max_gamma: longest draft whose cost is measured, in tokens.
       output: file for the profile, which `Recorded` reads; None: no file.
-      engine: runs on this engine (llama.cpp, vllm, ...), in place of specplan's own decoder. Its
-        settings are further keywords, listed in `EngineOptions`.
+      engine: runs on this engine (llama.cpp, vllm, ...), by its name or with its settings; None: on
+        specplan's own decoder.
 
     Raises OSError, ValueError if a file or a setting cannot be used.
     """
-    from simulator.numerics.arguments import integer
-
     integer("max_gamma", max_gamma, at_least=1)
-    text = prompt_settings(prompts, max_new_tokens)
     with Bar("measure", "run") as bar:
-        stated = settings_of(engine, target, draft, text, seed)
+        stated = _request(engine, (target, draft), _texts(prompts), seed)
         stated |= {"temperature": temperature, "max_gamma": max_gamma}
         stated["output"] = None if output is None else Path(output)
-        if engine:
+        if engine is not None:
             from engines.trials.measurement import measure as measure_engine
             from engines.trials.request import MeasureEngine
 
@@ -78,9 +78,8 @@ def validate(
     prompts: Prompts | None = None,
     gammas: Sequence[int] = (1, 2, 4, 8),
     temperatures: Sequence[float] = (0.0, 1.0),
-    max_new_tokens: int = 64,
     seed: int = 0,
-    **engine: Unpack[EngineOptions],
+    engine: str | EngineSettings | None = None,
 ) -> list[Validation | EngineValidation]:
     """Compares predicted with measured speed-ups, as `specplan validate` does.
 
@@ -94,11 +93,10 @@ def validate(
     """
     from estimator.validation.validation import Validate, validations
 
-    text = prompt_settings(prompts, max_new_tokens)
     with Bar("validate", "run") as bar:
-        stated = settings_of(engine, target, draft, text, seed)
+        stated = _request(engine, (target, draft), _texts(prompts), seed)
         stated |= {"gammas": tuple(gammas), "temperatures": tuple(temperatures)}
-        if not engine:
+        if engine is None:
             return list(validations(Validate(**stated), bar))
         from engines.trials.request import ValidateEngine
         from engines.trials.validation import validate as validate_engine
@@ -121,73 +119,63 @@ def observe(*sources: str, gamma: int | None = None) -> Observation:
     return observe(sources, gamma=gamma)
 
 
-class SearchOptions(TypedDict, total=False):
-    """Limits and settings of a search: options of `specplan tune`.
-
-    worth: least expected gain in speed, in per cent, for which a run is made; 0.2 if not given.
-    max_runs: largest number of runs per concurrency, without the baseline; 6 if not given.
-    temperature: temperature of the target; 0, greedy, if not given.
-    dry_run: whether the first runs are only planned.
-    """
-
-    worth: float
-    max_runs: int
-    temperature: float
-    seed: int
-    dry_run: bool
-
-
 def tune(
     target: str | None = None,
     draft: str | None = None,
     *,
-    server: str | None = None,
+    server: str | EngineSettings | None = None,
     prompts: Prompts | None = None,
-    max_new_tokens: int = 64,
-    concurrency: Sequence[int] = (1,),
-    max_gamma: int = 16,
-    output: str | Path | None = None,
-    **search: Unpack[SearchOptions],
+    search: Tuning | None = None,
 ) -> Tuned:
     """Finds the best draft length on this machine in few runs, as `specplan tune` does.
 
     Returns the runs in `rows`, the advice for each concurrency in `advised`, and the server's
-    flags. For the first arguments see `measure`, for `search` see `SearchOptions`.
+    flags. For the first arguments see `measure`.
 
-    server: an engine to start, by its name for `--engine`, or the URL of a running server; None:
-      specplan's own decoder.
-    concurrency: numbers of simultaneous requests; each has its own search.
-    max_gamma: the largest draft length to run.
-    output: file of runs, which a later call continues; None: no file.
+    server: an engine to start, by its name or with its settings, or the URL of a running server;
+      None: specplan's own decoder.
+    prompts: as in `measure`; None: the prompts of `search`.
+    search: limits and settings of the search, and the file of runs; None: the defaults.
 
     Raises OSError, ValueError if a file, a server or a setting cannot be used.
     """
     from engines.sources import is_live
     from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning
     from engines.tuning.tune import tune
-    from estimator.settings import SamplingSettings, TimingSettings
-    from simulator.numerics.arguments import integer
 
-    require_known(search, SearchOptions)
-    integer("max_gamma", max_gamma, at_least=1)
-    integer("max_runs", search.get("max_runs", 1), at_least=1)
-    text = prompt_settings(prompts, max_new_tokens)
+    how = Tuning() if search is None else search
+    how = replace(
+        how,
+        text=how.text if prompts is None else _texts(prompts),
+        output=None if how.output is None else Path(how.output),
+    )
     with Bar("tune", "text") as bar:
-        how = Tuning(
-            text=text,
-            timing=TimingSettings(),
-            concurrencies=tuple(concurrency),
-            max_gamma=max_gamma,
-            output=None if output is None else Path(output),
-            **search,
-        )
-        if server is not None and is_live(server):
+        if isinstance(server, str) and is_live(server):
             if (target, draft) != (None, None):
                 raise ValueError(f"target and draft must not be given with the server {server}")
             return tune(TuneServer(how=how, server=server), progress=bar)
+        stated = _request(server, (target, draft), how.text, how.seed)
         if server is not None:
-            engine: EngineOptions = {"engine": server, "concurrency": concurrency}
-            stated = settings_of(engine, target, draft, text, how.seed)
             return tune(TuneEngine(how=how, **stated), progress=bar)
-        models = settings_of({}, target, draft, text, how.seed)["models"]
+        models = stated["models"]
         return tune(TuneOwn(how=how, models=models, sampling=SamplingSettings()), progress=bar)
+
+
+def _texts(prompts: Prompts | None) -> PromptSettings:
+    if isinstance(prompts, PromptSettings):
+        return prompts
+    if prompts is None or isinstance(prompts, str | Path):
+        return PromptSettings(prompts=None if prompts is None else str(prompts))
+    return PromptSettings(prompts=tuple(prompts), num_prompts=len(prompts))
+
+
+def _request(
+    engine: str | EngineSettings | None, pair: Pair, text: PromptSettings, seed: int
+) -> dict[str, Any]:
+    """Returns settings that requests share, on an engine or on specplan's own decoder."""
+    target, draft = pair
+    models: dict[str, Any] = {"target": target, "drafts": () if draft is None else (draft,)}
+    if engine is None:
+        return {"models": ModelSettings(**models), "text": text, "seed": seed}
+    settings = EngineSettings(engine) if isinstance(engine, str) else engine
+    return {"engine": settings, "timing": TimingSettings(), **models, "text": text, "seed": seed}

@@ -16,8 +16,6 @@ from click.testing import CliRunner
 
 import specplan as sp
 from estimator.profiles.profile_file import read_profile, write_profile
-from specplan.api.engine_options import EngineOptions
-from specplan.api.running import SearchOptions
 from specplan.main import main
 from tests.engines.metrics_pages import BENCH
 from tests.specplan.made_profiles import made_profile
@@ -26,10 +24,14 @@ from tests.specplan.plan_inputs import answered
 ROOT = Path(__file__).parents[2]
 NAMES = [
     "Acceptance", "AcceptedFraction", "Best", "BlockEfficiency", "ByPosition", "Cost",
-    "CostSetting", "Costs", "Iid", "PlanResult", "Plans", "Ratio", "Recorded", "Roofline", "Run",
-    "Runs", "SizedDraft", "Times", "Typical", "measure", "observe", "plan", "size", "traffic",
-    "tune", "validate",
+    "CostSetting", "Costs", "EngineSettings", "Iid", "PlanResult", "Plans", "PromptSettings",
+    "Ratio", "Recorded", "Roofline", "Run", "Runs", "SizedDraft", "Times", "Tuning", "Typical",
+    "measure", "observe", "plan", "size", "traffic", "tune", "validate",
 ]  # fmt: skip
+# Two short texts of six new tokens.
+TEXTS = sp.PromptSettings(
+    prompts=("def add(a, b):", "import os\n"), num_prompts=2, max_new_tokens=6
+)
 # Only the times of one batch are stated.
 ONE_BATCH = pytest.mark.filterwarnings("ignore:only batch 1 was measured")
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text("utf-8"), re.S)
@@ -95,14 +97,11 @@ def test_the_calls_that_the_page_does_not_run_fit_the_functions() -> None:
     text = re.sub(r"```.*?```", "", (ROOT / "docs/python.md").read_text("utf-8"), flags=re.S)
     lines = re.findall(r"^    ((?:\w+ = )?sp\..*)$", text, re.M)
     assert len(lines) == 7
-    others = {"engine": EngineOptions, "search": SearchOptions}
     for call in ast.walk(ast.parse("\n".join(lines))):
         name = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
         if isinstance(call, ast.Call) and name.startswith("sp."):
-            parameters = inspect.signature(getattr(sp, name.removeprefix("sp."))).parameters
-            more = [others[each].__annotations__ for each in parameters if each in others]
-            known = set(parameters).union(*more)
-            assert {each.arg for each in call.keywords} <= known, name
+            known = inspect.signature(getattr(sp, name.removeprefix("sp."))).parameters
+            assert {each.arg for each in call.keywords} <= set(known), name
 
 
 def runs() -> Any:
@@ -212,17 +211,17 @@ def test_runs_of_several_batches_are_planned_for_one() -> None:
 
 
 def test_measured_validated_and_tuned_with_prompts_in_a_list(tmp_path: Path) -> None:
-    texts, file = ["def add(a, b):", "import os\n"], tmp_path / "profile.json"
-    profile = sp.measure(prompts=texts, max_new_tokens=6, max_gamma=2, output=file)
+    file = tmp_path / "profile.json"
+    profile = sp.measure(prompts=TEXTS, max_gamma=2, output=file)
     assert profile is not None
     assert profile.alpha.prompts == 2
     assert sp.plan(sp.Recorded(file)).json() == sp.plan(sp.Recorded(file), sp.Recorded(file)).json()
     ours = plain(sp.plan(sp.Recorded(file), sp.Ratio(0.1)).json())
     assert ours == answered("plan", "--profile", str(file), "--c", "0.1")
-    [found] = sp.validate(prompts=texts, gammas=[2], temperatures=[0], max_new_tokens=6)
+    [found] = sp.validate(prompts=TEXTS, gammas=[2], temperatures=[0])
     assert [row.gamma for row in found.rows] == [2]
     assert found.rows[0].identical_to_target
-    tuned = sp.tune(prompts=texts, max_new_tokens=6, max_gamma=2)
+    tuned = sp.tune(prompts=TEXTS, search=sp.Tuning(max_gamma=2))
     assert {row.gamma for row in tuned.rows} >= {0, tuned.advised[0].gamma}
 
 
@@ -242,37 +241,21 @@ def test_a_profile_object_is_planned_as_its_file(tmp_path: Path) -> None:
 
 
 def test_a_pair_is_measured_and_validated_on_an_engine() -> None:
-    stated: Any = {"prompts": ["def add(a, b):", "import os\n"], "max_new_tokens": 6}
-    profile = sp.measure(engine="transformers", max_gamma=2, threads=1, **stated)
+    engine = sp.EngineSettings("transformers", threads=1)
+    profile = sp.measure(engine=engine, max_gamma=2, prompts=TEXTS)
     assert profile is not None
     assert profile.setup.engine == "transformers"
     assert sp.plan(profile).row.alpha == profile.alpha.value
-    [found] = sp.validate(engine="transformers", gammas=[2], temperatures=[0], **stated)
+    [found] = sp.validate(engine="transformers", gammas=[2], temperatures=[0], prompts=TEXTS)
     assert [row.gamma for row in found.rows] == [2]
     assert found.rows[0].identical_to_target
 
 
 def test_a_tuning_makes_no_more_runs_than_it_may() -> None:
-    stated: Any = {"prompts": ["def add(a, b):", "import os\n"], "max_new_tokens": 6}
-    tuned = sp.tune(max_gamma=8, worth=0.01, max_runs=1, **stated)
-    assert len(tuned.rows) == 2
-    planned = sp.tune(max_gamma=8, dry_run=True, **stated)
+    how = sp.Tuning(text=TEXTS, max_gamma=8, worth=0.01, max_runs=1)
+    assert len(sp.tune(search=how).rows) == 2
+    planned = sp.tune(search=replace(how, dry_run=True))
     assert [row.ms_per_token for row in planned.rows] == [None, None]
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: sp.measure(engin="vllm"),  # type: ignore[call-arg]
-        lambda: sp.validate(thread=1),  # type: ignore[call-arg]
-        lambda: sp.tune(wort=1),  # type: ignore[call-arg]
-    ],
-)
-def test_an_unknown_keyword_is_a_type_error(make: Any) -> None:
-    with pytest.raises(
-        TypeError, match=r"unexpected keyword '(engin|thread|wort)': must be one of"
-    ):
-        make()
 
 
 @ONE_BATCH
@@ -329,11 +312,10 @@ def test_an_unknown_keyword_is_a_type_error(make: Any) -> None:
         (lambda: under_load(rate=-1), "rate must be above 0 requests a second, got -1"),
         (lambda: sp.measure(prompts=[]), "prompts must hold at least one prompt, got none"),
         (lambda: sp.measure(max_gamma=0), "max_gamma must be at least 1, got 0"),
-        (lambda: sp.validate(max_new_tokens=0), "max_new_tokens must be at least 1, got 0"),
-        (lambda: sp.tune(max_gamma=0), "max_gamma must be at least 1, got 0"),
-        (lambda: sp.tune(max_runs=0), "max_runs must be at least 1, got 0"),
-        (lambda: sp.tune(worth=-1), "worth must be above 0 %, got -1"),
-        (lambda: sp.measure(threads=2), "threads must be given with an engine, got none"),
+        (lambda: sp.PromptSettings(max_new_tokens=0), "max_new_tokens must be at least 1, got 0"),
+        (lambda: sp.Tuning(max_gamma=0), "max_gamma must be at least 1, got 0"),
+        (lambda: sp.Tuning(max_runs=0), "max_runs must be at least 1, got 0"),
+        (lambda: sp.Tuning(worth=-1), "worth must be above 0 %, got -1"),
         (lambda: sp.measure(engine="nope"), "engine must be one of llama.cpp, mlx, .* got nope"),
         (lambda: sp.observe(), "observe needs at least one source, got none"),
     ],
