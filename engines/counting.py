@@ -59,6 +59,11 @@ class Counts:
         """Returns counts whose number of accepted tokens is the sum of `by_position`."""
         return Counts(drafts, drafted, sum(by_position), tuple(by_position))
 
+    @property
+    def mean_drafted(self) -> float:
+        """Mean number of drafted tokens per block; 0 without blocks."""
+        return self.drafted / max(self.drafts, 1)
+
     def up_to(self, gamma: int) -> tuple[int, ...]:
         """Returns `by_position` for positions 1 to γ; 0 for positions that it lacks."""
         return (*self.by_position, *(0,) * gamma)[:gamma]

@@ -121,44 +121,46 @@ class EngineRun:
 
     def work(self, *, drafts_past_end: bool) -> list[tuple[float, int, int]]:
         """Returns (seconds, target passes, decoded tokens) for each item of `counts`."""
-        parts = [self]
-        if len(self.counts) == len(self.completions):
-            texts = zip(self.completions, self.counts, strict=True)
-            parts = [EngineRun((text,), (counted,)) for text, counted in texts]
-        passes = (part.steps(drafts_past_end=drafts_past_end) for part in parts)
-        return [(part.seconds, own, part.decoded) for part, own in zip(parts, passes, strict=True)]
+        return [
+            (part.seconds, part.steps(drafts_past_end=drafts_past_end), part.decoded)
+            for part in self.parts
+        ]
 
-    def require_gamma(self, gamma: int, *, drafts_past_end: bool) -> None:
-        """Refuses a run whose blocks did not draft γ tokens, as on a server with another γ.
+    @property
+    def parts(self) -> list[EngineRun]:
+        """A run for each item of `counts`."""
+        if len(self.counts) < len(self.completions):
+            return [self]
+        texts = zip(self.completions, self.counts, strict=True)
+        return [EngineRun((text,), (counted,)) for text, counted in texts]
+
+    def obeys(self, gamma: int, *, drafts_past_end: bool) -> bool:
+        """Returns whether the blocks drafted γ tokens.
 
         The last blocks of a text may draft γ-1, γ-2, …, 1 tokens, unless they draft past its end.
         """
         total = self.total
         most = gamma * total.drafts
         short = 0 if drafts_past_end else len(self.completions) * gamma * (gamma - 1) // 2
-        if not most - short <= total.drafted <= most:
-            raise ValueError(
-                "gamma must be what the server drafts, "
-                f"{total.drafted / total.drafts:.1f} tokens a block, got {gamma}"
-            )
+        return most - short <= total.drafted <= most
 
 
 def run(
     server: EngineServer,
     prompts: Prompts,
     case: Case,
+    seed: int,
     *,
     speculative: bool,
     max_new_tokens: int,
-    seed: int,
     progress: Callable[[], object] = lambda: None,
 ) -> EngineRun:
     """Returns the texts that a server writes for prompts, and its counts of drafts.
 
     server: a server without other requests; its counters are read before and after the texts.
     case: temperature, and number of simultaneous requests.
-    speculative: whether the server drafts; if not, its counters are not read.
     seed: seed of the first prompt's text; each further prompt adds 1.
+    speculative: whether the server drafts; if not, its counters are not read.
     """
     (temperature, concurrency), numbers = case, range(len(prompts))
 

@@ -1,6 +1,8 @@
 """Progress and notices of a long run, for its caller."""
 
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 
 class Progress:
@@ -19,16 +21,21 @@ class Progress:
 SILENT = Progress()
 
 
-class CountedProgress:
-    """Counts the steps of a run and reports each step to another Progress."""
+@contextmanager
+def counted(progress: Progress, planned: int) -> Iterator[Callable[[], None]]:
+    """Yields the function to call after each step; at the end, removes steps that were not needed.
 
-    def __init__(self, progress: Progress) -> None:
-        self.steps = 0
-        self._progress = progress
+    planned: number of steps that the caller has added for the work in this context.
+    """
+    steps = 0
 
-    def step(self) -> None:
-        self.steps += 1
-        self._progress.step()
+    def step() -> None:
+        nonlocal steps
+        steps += 1
+        progress.step()
+
+    yield step
+    progress.expect(steps - planned)
 
 
 class Notice(UserWarning):

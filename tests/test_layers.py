@@ -33,7 +33,7 @@ ROOMS: dict[str, list[str]] = {
         "costs", "timing", "traces", "profiles", "texts", "validation", "generation", "comparison",
     ],
     "engines": [
-        "counting", "engine", "text_scores", "observing", "kind", "servers",
+        "counting", "engine", "turns", "text_scores", "observing", "kind", "servers",
         "kinds", "sources", "trials", "tuning",
     ],
     "studies": ["bild", "blockwise"],

@@ -10,9 +10,9 @@ from engines.observing.observation import Observation
 from engines.observing.profiles import counted_drafting
 from engines.text_scores import Pair, acceptance
 from engines.trials.request import MeasureEngine
+from engines.trials.running import completed
 from engines.trials.timing import block_seconds, timed_steps
 from engines.trials.trial import Trial
-from engines.trials.turns import completed
 from estimator.profiles.parts import DraftAcceptance, Estimate, Setup, TextSettings
 from estimator.profiles.profile import ClockCheck, Improvement, Profile, TimesMs
 from estimator.profiles.profile_file import write_profile
@@ -40,10 +40,11 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
     if kept is not None:
         require_place(kept)
     # The target writes the texts without speculation; other prompts are timed.
-    with completed(request, progress) as (engine, score, trial):
+    settings = ((), request.priced_gammas, (request.temperature,))
+    with completed(request, progress, *settings) as (engine, score, trial):
         [case] = trial.cases
         timed, line_error = timed_steps(trial, case), None
-        if request.priced_gammas:
+        if trial.priced:
             cost, line_error = timed.steps.cost, timed.steps.line_error
         else:
             # The draft is served without a target.
@@ -51,7 +52,7 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
             write = partial(run, max_new_tokens=tokens, progress=progress.step)
             progress.expect(len(prompts))
             with engine.serve(Setting(0, model="draft")) as server:
-                own = write(server, prompts, case, speculative=False, seed=request.seed)
+                own = write(server, prompts, case, request.seed, speculative=False)
             seconds = block_seconds(np.array(own.work(drafts_past_end=False)))
             cost = CostModel(
                 {1: timed.levels["priced", 0]}, draft_seconds=float(np.nanmedian(seconds))
@@ -69,7 +70,7 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
                 draftings[way] = DraftAcceptance(measured_alpha(traces), blocks=blocks)
     doubts = tuple(dict.fromkeys(timed.out_of_order("priced").values()))
     clock = ClockCheck(quiet=False if doubts else None, doubts=doubts, repeats=trial.repeats)
-    profile = _profile(trial, engine.flags, draftings, cost, clock)
+    profile = _profile(trial, engine.flags, draftings, cost, clock, request.max_gamma)
     if output is not None:
         write_profile(profile, output)
     if kept is not None and traced:
@@ -90,7 +91,7 @@ def _traces(scores: Pair, temperature: float) -> TracePair:
 
 def _counted(trial: Trial) -> DraftAcceptance:
     """Returns the acceptance from the engine's counters at the largest timed γ."""
-    [case], gamma = trial.cases, trial.request.priced_gammas[-1]
+    [case], gamma = trial.cases, trial.priced[-1]
     runs = trial.runs[case]["priced", gamma]
     counts = vars(sum((one.total for one in runs), NOTHING))
     found = Observation(**counts, kind=trial.kind.name, origin="metrics", stated_gamma=gamma)
@@ -104,12 +105,13 @@ def _profile(
     draftings: dict[DraftSampling, DraftAcceptance],
     cost: CostModel,
     clock: ClockCheck,
+    max_gamma: int,
 ) -> Profile:
     """Returns the profile of a measurement; flags: the engine's flags."""
     request, [(temperature, concurrency)] = trial.request, trial.cases
     drafting, priced = draftings[request.draft_sampling], cost.observed_gamma
-    longest = request.longest if priced is None else min(request.longest, priced)
-    prices = () if request.priced_gammas else ("prices=target and draft alone",)
+    longest = max_gamma if priced is None else min(max_gamma, priced)
+    prices = () if trial.priced else ("prices=target and draft alone",)
     return Profile(
         alpha=drafting.alpha,
         draft_sampling=request.draft_sampling,
@@ -122,7 +124,7 @@ def _profile(
             texts=TextSettings(
                 prompts_hash=prompts_hash(trial.prompts),
                 max_new_tokens=request.text.max_new_tokens,
-                max_gamma=request.longest,
+                max_gamma=max_gamma,
                 seed=request.seed,
             ),
             engine=trial.kind.name,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
-from engines.engine import Engine, Prompts
+from engines.engine import Engine
 from engines.kind import EngineKind, EngineSettings, Models, engine_kinds, listed, names_of
 from estimator.settings import PromptSettings, TimingSettings
 from estimator.traces.traces import DraftSampling
@@ -68,25 +70,25 @@ class OnEngine:
             raise ValueError(f"engine must be one of {', '.join(runs)}, got {self.engine.engine}")
         return engine_kinds()[self.engine.engine]
 
-    def pair(self, folder: Path) -> FolderPair:
-        """Returns the pair and its prompts, see `gguf_pair` and `folder_pair`.
+    @contextmanager
+    def ready(
+        self, longest: int, running: Engine | None = None
+    ) -> Iterator[tuple[FolderPair, Engine]]:
+        """Yields the pair with its prompts, see `gguf_pair` and `folder_pair`, and its engine.
 
-        folder: for temporary files.
+        longest: largest number of tokens of a draft. running: the engine, if it runs already.
         """
         from engines.servers.gguf_pairs import gguf_pair  # imports torch
         from estimator.loading.folders import folder_pair
 
-        stated = (self.target, self.drafts, self.text)
-        own = gguf_pair(*stated, self.engine) if self._loads_gguf else None
-        return folder_pair(*stated, folder) if own is None else own
-
-    def started(
-        self, target: str, draft: str, folder: Path, prompts: Prompts, tokens: int
-    ) -> Engine:
-        """Returns the engine for a pair; tokens: largest length of a text plus one draft."""
-        positions = max(map(len, prompts)) + tokens + SPARE_POSITIONS
-        assert self.kind.start is not None  # `kind` gives no others
-        return self.kind.start(Models(target, draft, folder, positions), self.engine)
+        with TemporaryDirectory(prefix="specplan-") as name:
+            stated, folder = (self.target, self.drafts, self.text), Path(name)
+            own = gguf_pair(*stated, self.engine) if self._loads_gguf else None
+            pair = folder_pair(*stated, folder) if own is None else own
+            tokens = max(map(len, pair.prompts)) + self.text.max_new_tokens
+            models = Models(pair.target, pair.draft, folder, tokens + longest + SPARE_POSITIONS)
+            assert self.kind.start is not None  # `kind` gives no others
+            yield pair, self.kind.start(models, self.engine) if running is None else running
 
     @property
     def draft_sampling(self) -> DraftSampling:
@@ -134,11 +136,8 @@ class ValidateEngine(OnEngine):
             raise ValueError(f"gamma must be the server's own, one number, got {count} of them")
 
     @property
-    def longest(self) -> int:
-        return max(self.gammas)
-
-    @property
     def priced_gammas(self) -> tuple[int, ...]:
+        """The γ whose steps are timed, for the cost model."""
         return priced_gammas(self.gammas, off_line=self.kind.off_line)
 
 
@@ -149,10 +148,6 @@ class MeasureEngine(OnEngine):
     max_gamma: the largest γ whose acceptance is replayed.
     output: file for the profile; traces are written to the same folder.
     """
-
-    gammas: ClassVar[tuple[int, ...]] = ()
-    synthetic: ClassVar[None] = None
-    server: ClassVar[None] = None
 
     temperature: float
     max_gamma: int
@@ -174,14 +169,6 @@ class MeasureEngine(OnEngine):
         """Whether acceptance comes from the engine's counters, which need a server that drafts."""
         running = self.engine.target_url is not None
         return self.kind.acceptance == "counts" and self.engine.laws is None and not running
-
-    @property
-    def temperatures(self) -> tuple[float, ...]:
-        return (self.temperature,)
-
-    @property
-    def longest(self) -> int:
-        return self.max_gamma
 
     @property
     def priced_gammas(self) -> tuple[int, ...]:

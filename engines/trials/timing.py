@@ -151,7 +151,7 @@ class PassTimes:
     @property
     def steps(self) -> Steps:
         """The step times on the timed prompts, from which the cost model is made."""
-        gammas = self.trial.request.priced_gammas
+        gammas = self.trial.priced
         seconds = {gamma: self.levels["priced", gamma] for gamma in gammas}
         return Steps(self.levels["priced", 0], seconds, self.trial.kind.off_line)
 

@@ -1,14 +1,15 @@
-"""A trial on an engine: the planned runs of a request, and the completed runs."""
+"""A trial on an engine: the planned runs, and the completed runs."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 from typing import Literal
 
-from engines.engine import Case, EngineRun, Prompts
+from engines.engine import Case, EngineRun, Prompts, Setting
 from engines.kind import EngineKind
 from engines.text_scores import Text
-from engines.trials.request import MeasureEngine, ValidateEngine
+from engines.trials.request import OnEngine
+from engines.turns import Runs
 
 # The use of prompts: to time steps ("priced"), or to compare with predictions ("rows").
 Use = Literal["priced", "rows"]
@@ -24,21 +25,29 @@ class Trial:
     prompts: prompts whose decoding is predicted.
     other_prompts: prompts on which steps are timed.
     repeats: number of repeats: the planned number, or the completed number after the run.
+    temperatures: distinct temperatures. gammas: distinct γ to predict.
+    priced: γ whose steps are timed, for the cost model.
+    synthetic: unconditional acceptance rates by position, which the engine simulates; None: the
+      engine verifies drafts.
     runs: completed runs by case, cell (use of the prompts, γ) and repeat.
     version: the engine's version; empty before a run.
     """
 
-    request: ValidateEngine | MeasureEngine
+    request: OnEngine
     target: str
     draft: str
     prompts: Prompts
     other_prompts: Prompts
     repeats: int
-    runs: dict[Case, dict[Cell, list[EngineRun]]] = field(default_factory=dict)
+    temperatures: Sequence[float]
+    gammas: Sequence[int]
+    priced: Sequence[int]
+    synthetic: tuple[float, ...] | None = None
+    runs: Runs[Cell] = field(default_factory=dict)
     version: str = ""
 
     def __post_init__(self) -> None:
-        gammas, rates = self.gammas, self.request.synthetic
+        gammas, rates = self.gammas, self.synthetic
         concurrencies = self.request.engine.concurrencies
         if min(gammas, default=1) < 1:
             raise ValueError(f"gamma must be at least 1 with --engine, got {min(gammas)}")
@@ -70,48 +79,50 @@ class Trial:
         return self.request.kind
 
     @property
-    def gammas(self) -> tuple[int, ...]:
-        """The distinct γ to predict."""
-        return tuple(dict.fromkeys(self.request.gammas))
-
-    @property
     def cases(self) -> list[Case]:
         """Every combination of temperature and concurrency."""
-        temperatures, concurrencies = self.request.temperatures, self.request.engine.concurrencies
-        return list(product(dict.fromkeys(temperatures), dict.fromkeys(concurrencies)))
+        return list(product(self.temperatures, dict.fromkeys(self.request.engine.concurrencies)))
 
     @property
     def sharing(self) -> list[tuple[int, ...]]:
         """Groups of γ whose servers run at the same time: one group of all γ, or one for each γ."""
-        gammas = sorted({0, *self.gammas, *self.request.priced_gammas})
+        gammas = sorted({0, *self.gammas, *self.priced})
         return [tuple(gammas)] if self.request.together else [(gamma,) for gamma in gammas]
 
     def cells(self, gammas: Sequence[int]) -> list[Cell]:
         """Returns the cells with these γ that the trial runs: pairs of a `Use` and a γ."""
         uses: dict[Use, Sequence[int]] = {
-            "priced": (0, *self.request.priced_gammas), "rows": (0, *self.gammas),
+            "priced": (0, *self.priced), "rows": (0, *self.gammas),
         }  # fmt: skip
         return [(use, gamma) for use, own in uses.items() for gamma in gammas if gamma in own]
 
     def prompts_of(self, use: Use) -> Prompts:
         return self.prompts if use == "rows" else self.other_prompts
 
-    def turns(self) -> Iterator[tuple[Case, slice]]:
-        """Yields the case and the prompts of each turn: one prompt, or all simultaneous prompts."""
-        longest = max(len(self.prompts), len(self.other_prompts))
-        for start, case in product(range(longest), self.cases):
-            size = 1 if case[1] == 1 else longest
-            if start % size == 0:
-                yield case, slice(start, start + size)
+    def setting(self, gamma: int) -> Setting:
+        """Returns the setting of the server with a γ."""
+        rates, request = self.synthetic, self.request
+        simulated = None if rates is None or gamma == 0 else rates[:gamma]
+        most = max(request.engine.concurrencies)
+        return Setting(gamma, request.draft_sampling, most, synthetic=simulated)
 
     def texts(self, own: EngineRun) -> list[Text]:
         """Returns each predicted prompt together with the text that a run wrote for it."""
         return list(zip(self.prompts, (text.tokens for text in own.completions), strict=True))
 
-    def add(self, case: Case, cell: Cell, repeat: int, own: EngineRun) -> None:
-        """Adds the run of one turn's prompts to the runs of a repeat."""
-        runs = self.runs.setdefault(case, {}).setdefault(cell, [])
-        if len(runs) <= repeat:
-            runs.append(own)
-        else:
-            runs[repeat] += own
+    def ran(self, runs: Runs[Cell]) -> "Trial":
+        """Returns the trial with further runs, and with the prompts and repeats that they reached.
+
+        runs: runs of cells that did not run before, in every case.
+        """
+        cells = list(next(iter(runs.values())).values())
+        # Servers that run after the first run as much as it did.
+        first = max(len(done[0].completions) for done in cells)
+        reached = len(self.prompts) if self.runs else first
+        return replace(
+            self,
+            prompts=self.prompts[:reached],
+            other_prompts=self.other_prompts[:reached],
+            repeats=len(cells[0]),
+            runs={case: self.runs.get(case, {}) | runs[case] for case in runs},
+        )

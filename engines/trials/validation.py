@@ -14,9 +14,9 @@ from engines.engine import Case
 from engines.text_scores import Pair, Scorer, Text, acceptance
 from engines.trials.audit import audit, greedy_text_gap, predict, simulated, text_gap
 from engines.trials.request import ValidateEngine
+from engines.trials.running import completed
 from engines.trials.timing import PassTimes, Steps, precision_percent, timed_steps
 from engines.trials.trial import Trial
-from engines.trials.turns import completed
 from estimator.progress import SILENT, Progress
 from estimator.prompts.prompts import prompts_hash
 from estimator.validation.file import ValidationRow, max_abs, mean_abs, row_doubts
@@ -112,8 +112,11 @@ class EngineValidation:
 
 def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineValidation:
     """Returns predicted and measured decoding on an engine, with an audit of its acceptance."""
-    with completed(request, progress) as (engine, score, trial):
-        scores = {heat: _scores(trial, heat, score) for heat in dict.fromkeys(request.temperatures)}
+    with completed(
+        request, progress, tuple(dict.fromkeys(request.gammas)), request.priced_gammas,
+        tuple(dict.fromkeys(request.temperatures)), request.synthetic, server=request.server,
+    ) as (engine, score, trial):  # fmt: skip
+        scores = {heat: _scores(trial, heat, score) for heat in trial.temperatures}
     timed = {case: timed_steps(trial, case) for case in trial.cases}
     return EngineValidation(
         rows=tuple(
@@ -149,7 +152,7 @@ Along = tuple[tuple[int, ...], NDArray[np.float64], NDArray[np.float64]]
 
 def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case) -> EngineRow:
     """Returns prediction and measurement of one γ at a case's temperature and concurrency."""
-    (temperature, concurrency), synthetic = case, trial.request.synthetic
+    (temperature, concurrency), synthetic = case, trial.synthetic
     own, plain = (trial.runs[case]["rows", each] for each in (gamma, 0))
     written = [[trial.texts(one) for one in runs] for runs in (own, plain)]
     gap = None if synthetic is not None else _gap(written, scores, temperature)

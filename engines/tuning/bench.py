@@ -12,7 +12,9 @@ from engines.engine import EngineRun, EngineServer, Prompts, Setting, run
 from engines.kind import Drafted, EngineKind
 from engines.tuning.request import Tuning
 from engines.tuning.tuned import Advised, Knobs, TunedRun
-from estimator.progress import SILENT, Progress
+from engines.turns import Runs, Write, run_in_turns
+from estimator.progress import SILENT, Progress, counted
+from estimator.timing.precision import Timing
 from simulator.choice.schedule import schedule
 
 WARM_UP_PROMPTS = 1
@@ -38,9 +40,7 @@ class Bench(ExitStack):
         self.progress: Progress = SILENT
         # Called once, with the seconds that the first server took to start, and a text.
         self.paced: Callable[[float, float], object] | None = None
-        tokens, step = how.text.max_new_tokens, lambda: self.progress.step()
-        self._write = partial(run, max_new_tokens=tokens, progress=step)
-        self._order, self._up = np.random.default_rng(how.seed), dict[Knobs, EngineServer]()
+        self._order, self._up = np.random.default_rng(how.seed), dict[Knobs, Write]()
 
     def measure(
         self,
@@ -94,15 +94,15 @@ class Bench(ExitStack):
             if gamma == 0:
                 raise
             raise NotObeyedError(f"gamma {gamma} was refused: {error}", 0) from error
+        write = partial(run, server, speculative=gamma > 0, max_new_tokens=how.text.max_new_tokens)
         up, warm = time.monotonic(), self.prompts[:WARM_UP_PROMPTS]
         self.progress.expect(len(warm))
-        case = (how.temperature, 1)
-        warmed = self._write(server, warm, case, speculative=gamma > 0, seed=how.seed)
-        if p_min == 0 and not obeyed(warmed, gamma, self.kind):
-            mean = warmed.total.drafted / max(warmed.total.drafts, 1)
+        warmed = write(warm, (how.temperature, 1), how.seed, progress=self.progress.step)
+        if p_min == 0 and not warmed.obeys(gamma, drafts_past_end=self.kind.drafts_past_end):
+            mean = warmed.total.mean_drafted
             message = f"gamma {gamma} was not obeyed: the server drafts {mean:.1f} tokens a block"
             raise NotObeyedError(message, round(mean))
-        self._up[knobs] = server
+        self._up[knobs] = write
         if self.paced is not None:
             self.paced(up - began, (time.monotonic() - up) / len(warm))
             self.paced = None
@@ -110,43 +110,33 @@ class Bench(ExitStack):
     def _measured(
         self, share: Sequence[Knobs], concurrency: int, turn: int, enough: Enough
     ) -> list[TunedRun]:
-        began, rows = time.time(), list[TunedRun]()
-        size = 1 if concurrency == 1 else len(self.prompts)
-        runs: dict[Knobs, list[tuple[int, EngineRun]]] = {each: [] for each in share}
-        for repeat in range(1, self.how.timing.repeats + 1):
-            self.progress.expect(len(self.prompts) * len(share))
-            for start in range(0, len(self.prompts), size):
-                prompts = self.prompts[start : start + size]
-                # A seed gives the same random numbers at every γ.
-                seed = self.how.seed + (turn + 1) * len(self.prompts)
-                for index in self._order.permutation(len(share)).tolist():
-                    each, case = share[index], (self.how.temperature, concurrency)
-                    drafts = each[0] > 0
-                    own = self._write(self._up[each], prompts, case, speculative=drafts, seed=seed)
-                    runs[each].append((turn, own))
-                turn += 1
-            # Greedy decoding repeats itself.
-            times = repeat if self.how.temperature == 0 else 1
-            rows = [self._tuned(each, concurrency, began, runs[each], times) for each in share]
-            if enough(rows):
-                break
-        return rows
+        how, case, began = self.how, (self.how.temperature, concurrency), time.time()
+
+        def tuned(runs: Runs[Knobs]) -> list[TunedRun]:
+            return [self._tuned(each, concurrency, began, turn, runs[case][each]) for each in share]
+
+        texts = how.timing.repeats * len(share) * len(self.prompts)
+        self.progress.expect(texts)
+        with counted(self.progress, texts) as step:
+            # Later turns have other seeds.
+            timing = Timing(how.timing.repeats, how.seed + turn * len(self.prompts), step)
+            arms = {each: (self._up[each], self.prompts) for each in share}
+            runs = run_in_turns(
+                arms, [case], timing, order=self._order, exact=lambda runs: enough(tuned(runs))
+            )
+        return tuned(runs)
 
     def _tuned(
-        self,
-        knobs: Knobs,
-        concurrency: int,
-        began: float,
-        runs: Sequence[tuple[int, EngineRun]],
-        times: int,
+        self, knobs: Knobs, concurrency: int, began: float, turn: int, runs: Sequence[EngineRun]
     ) -> TunedRun:
-        """Returns the record of `runs`: (turn, result); times: how often each text was written."""
-        (gamma, p_min), kind = knobs, self.kind
-        total = sum((own.total for _, own in runs), NOTHING)
-        counted = p_min > 0 and kind.acceptance == "counts"
-        ignored = counted and all(obeyed(own, gamma, kind) for _, own in runs)
+        """Returns the record of the runs of all repeats; turn: number of the first turn."""
+        (gamma, p_min), past_end = knobs, self.kind.drafts_past_end
+        parts = [part for own in runs for part in own.parts]
+        total = sum((own.total for own in runs), NOTHING)
+        ignored = p_min > 0 and self.kind.acceptance == "counts"
+        ignored = ignored and all(part.obeys(gamma, drafts_past_end=past_end) for part in parts)
         rates = [hits / total.drafts for hits in total.up_to(gamma)] if total.by_position else []
-        works = ((turn, own.work(drafts_past_end=kind.drafts_past_end)) for turn, own in runs)
+        works = [work for own in runs for work in own.work(drafts_past_end=past_end)]
         return TunedRun(
             concurrency=concurrency,
             gamma=gamma,
@@ -154,16 +144,8 @@ class Bench(ExitStack):
             began=began,
             measured=not ignored,
             note=f"p_min was ignored: every draft has {gamma} tokens" if ignored else "",
-            turns=tuple((gamma, turn, *work) for turn, [work] in works if work[1] > 0),
+            turns=tuple((gamma, at, *work) for at, work in enumerate(works, turn) if work[1] > 0),
             rates=tuple(rates) if p_min == 0 else (),
-            drafts=total.drafts // times,
+            # Greedy decoding repeats itself.
+            drafts=total.drafts // (len(runs) if self.how.temperature == 0 else 1),
         )
-
-
-def obeyed(found: EngineRun, gamma: int, kind: EngineKind) -> bool:
-    """Returns whether the blocks of a run drafted γ tokens."""
-    try:
-        found.require_gamma(gamma, drafts_past_end=kind.drafts_past_end)
-    except ValueError:
-        return gamma == 0
-    return True

@@ -9,8 +9,6 @@ import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -21,7 +19,7 @@ from engines.servers.http import get_text
 from engines.servers.in_process import OWN, OwnServer
 from engines.servers.llama_cpp import LlamaCppServer
 from engines.servers.process import healthy
-from engines.tuning.bench import Bench, obeyed
+from engines.tuning.bench import Bench
 from engines.tuning.outlook import Costs
 from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning
 from engines.tuning.search import Search, Shown
@@ -71,12 +69,8 @@ def tune(
 def _engine(request: TuneEngine) -> Ready:
     kind = request.kind
     how = replace(request.how, together=request.together, draft_sampling=request.draft_sampling)
-    with TemporaryDirectory(prefix="specplan-") as name:
-        folder = Path(name)
-        pair = request.pair(folder)
+    with request.ready(how.max_gamma) as (pair, engine):
         prompts = pair.prompts[: how.text.num_prompts]
-        tokens = how.text.max_new_tokens + how.max_gamma
-        engine = request.started(pair.target, pair.draft, folder, prompts, tokens)
         setup = {"engine": kind.name, "target": pair.target_name, "draft": pair.draft_name,
                  "draft_sampling": how.draft_sampling, "flags": " ".join(engine.flags)}  # fmt: skip
         with Bench(engine.serve, kind, prompts, how) as bench:
@@ -166,7 +160,7 @@ def _drafting(
 
     def probe(of: EngineServer) -> EngineRun:
         case, tokens = (how.temperature, 1), how.text.max_new_tokens
-        return run(of, prompts, case, speculative=True, max_new_tokens=tokens, seed=how.seed)
+        return run(of, prompts, case, how.seed, speculative=True, max_new_tokens=tokens)
 
     try:
         found = probe(server)
@@ -178,13 +172,14 @@ def _drafting(
     if total.drafted == 0:
         return 0, False
     if isinstance(server, LlamaCppServer) and all(
-        obeyed(probe(LlamaCppServer(server.url, gamma=gamma)), gamma, kind) for gamma in PROBED
+        probe(LlamaCppServer(server.url, gamma=gamma)).obeys(gamma, drafts_past_end=False)
+        for gamma in PROBED
     ):
         return PROBED[-1], True
-    gamma = len(total.by_position) or math.ceil(total.drafted / total.drafts)
-    if not obeyed(found, gamma, kind):
+    gamma = len(total.by_position) or math.ceil(total.mean_drafted)
+    if not found.obeys(gamma, drafts_past_end=kind.drafts_past_end):
         raise ValueError(
             "the server must draft the same number of tokens in every block to be tuned "
-            f"(llama.cpp: --spec-draft-p-min 0), got {total.drafted / total.drafts:.1f} of {gamma}"
+            f"(llama.cpp: --spec-draft-p-min 0), got {total.mean_drafted:.1f} of {gamma}"
         )
     return gamma, False

@@ -79,15 +79,16 @@ def run_arms(
     single = len(subjects) == 1
     tokens = subject.stopping.max_new_tokens if single else turns.turn_tokens(baseline)
     clock = turns.processor_clock(subject.target.device)
-    order, until = np.random.default_rng(timing.seed), timing.until
+    order = np.random.default_rng(timing.seed)
     ran: list[tuple[str, int, turns.InTurns]] = []
     rounds = 0
-    for done in range(timing.repeats * len(prompts)):
-        if until is not None and done >= least and until.late():
-            break
-        prompt = done % len(prompts)
+
+    def exact() -> bool:
+        return timing.precise(precision_percent(timed(_at_one_speed(arms, ran))))
+
+    every = timing.turns(range(len(prompts)), arms, order, exact=exact, least=least)
+    for _, prompt, shuffled in every:
         first = rounds
-        shuffled = [arms[number] for number in order.permutation(len(arms))]
         for at in range(0, len(arms), len(subjects)):
             together = list(zip(shuffled[at:], subjects, strict=False))
             texts = turns.decode_in_turns(
@@ -100,10 +101,6 @@ def run_arms(
             )
             ran += [(arm, prompt, text) for (arm, _), text in zip(together, texts, strict=True)]
             rounds = 1 + max(max(numbers, default=first) for _, numbers in texts)
-        if until is not None and prompt == len(prompts) - 1:
-            reached = precision_percent(timed(_at_one_speed(arms, ran)))
-            if until.precise(reached):
-                break
     return _at_one_speed(arms, ran)
 
 
@@ -199,7 +196,8 @@ def adaptive(subject: Subject, prompts: Prompts, timing: Timing, *, max_gamma: i
 
     timing: its seed and progress are used; each run is timed once, without a time limit.
     """
-    probes, once = probing(probed_gammas(max_gamma)), replace(timing, repeats=1, until=None)
+    probes = probing(probed_gammas(max_gamma))
+    once = Timing(seed=timing.seed, progress=timing.progress)
     runs = run_arms(subject, prompts[:PROBED_PROMPTS], probes, once)
     return Adaptive(planner(priced(timed(runs)), max_gamma=max_gamma))
 

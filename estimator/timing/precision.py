@@ -5,12 +5,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import expm1, hypot, inf, log
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from estimator.intervals import ratio_interval
-from estimator.progress import CountedProgress, Progress
+from estimator.progress import Progress, counted
 from estimator.settings import TimedPair
 from estimator.timing.rates import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Timed
 from reference.records import Generation
@@ -19,6 +20,8 @@ from reference.records import Generation
 SWEEPS = 20
 
 Array = NDArray[np.float64]
+Arm = TypeVar("Arm")
+Task = TypeVar("Task")
 
 
 def polish(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> tuple[Array, Array]:
@@ -86,17 +89,56 @@ def _half_width(texts: Sequence[Generation]) -> float | None:
     return None if high is None else log(high)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Until:
-    """Decides when timing ends: at a precision of `percent`, or `seconds` after its creation.
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How often runs are repeated, in which turns, and when they end.
 
+    repeats: largest number of repeats of each run, at least 1.
+    seed: random seed of the texts and of the order of runs.
+    progress: called after each generated text.
+    percent: timing error, in per cent, at which repeats end.
+    seconds: time limit, counted from the creation of this record.
     report: called with each precision that was reached, as text.
     """
 
+    repeats: int = 1
+    seed: int = 0
+    progress: Callable[[], object] = lambda: None
     percent: float = 0.0
     seconds: float = inf
     report: Callable[[str], object] = lambda _: None
     _began: float = field(default_factory=lambda: time.monotonic())
+
+    def turns(
+        self,
+        tasks: Sequence[Task],
+        arms: Sequence[Arm],
+        order: np.random.Generator,
+        *,
+        exact: Callable[[], bool],
+        least: int = LEAST_PROMPTS,
+    ) -> Iterator[tuple[int, Task, list[Arm]]]:
+        """Yields the repeat, the task and the arms in random order, for each turn to run.
+
+        Every arm runs every task in each repeat. If the time is up in the first repeat, the other
+        tasks are left out. A further repeat begins only if as much time is left as the last one
+        took.
+
+        exact: called after each repeat; returns whether the times are exact enough.
+        least: number of tasks that run even after the time limit.
+        """
+        took = 0.0
+        for repeat in range(self.repeats):
+            began = time.monotonic()
+            if repeat > 0 and self.late(took):
+                return
+            for number, task in enumerate(tasks):
+                if repeat == 0 and number >= least and self.late():
+                    break
+                yield repeat, task, [arms[each] for each in order.permutation(len(arms))]
+            took = time.monotonic() - began
+            if exact():
+                return
 
     def late(self, seconds: float = 0.0) -> bool:
         """Returns whether too little time is left for work that takes this many seconds."""
@@ -109,22 +151,6 @@ class Until:
         return reached is not None and reached <= self.percent
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """How often runs are repeated and when they end.
-
-    repeats: largest number of repeats of each run, at least 1.
-    seed: random seed of the texts and of the order of runs.
-    progress: called after each generated text.
-    until: ends the runs early; checked before each prompt, and after each repeat of all prompts.
-    """
-
-    repeats: int = 1
-    seed: int = 0
-    progress: Callable[[], object] = lambda: None
-    until: Until | None = None
-
-
 def timings(
     request: TimedPair, *, count: int, planned: int, progress: Progress
 ) -> Iterator[Timing]:
@@ -135,8 +161,6 @@ def timings(
     """
     end = time.monotonic() + request.timing.seconds(request.models.target)
     for left in range(count, 0, -1):
-        counted = CountedProgress(progress)
-        seconds = (end - time.monotonic()) / left
-        until = Until(percent=request.timing.percent, seconds=seconds, report=progress.note)
-        yield Timing(request.timing.repeats, request.seed, counted.step, until)
-        progress.expect(counted.steps - planned)
+        with counted(progress, planned) as step:
+            known = (request.timing.repeats, request.seed, step, request.timing.percent)
+            yield Timing(*known, (end - time.monotonic()) / left, progress.note)

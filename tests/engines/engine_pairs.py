@@ -93,4 +93,4 @@ def run_of(
 ) -> EngineRun:
     """Returns what a server makes of prompts."""
     case = (temperature, concurrency)
-    return run(server, prompts, case, speculative=speculative, max_new_tokens=tokens, seed=5)
+    return run(server, prompts, case, 5, speculative=speculative, max_new_tokens=tokens)

@@ -28,6 +28,7 @@ def made_trial(
     engine: str = "llama.cpp",
     seed: int = 0,
     timing: TimingSettings = ONCE,
+    temperatures: tuple[float, ...] = (0.0,),
     **settings: Any,
 ) -> Trial:
     """Returns a greedy trial at one gamma; `priced`: how many prompts are priced, None: all."""
@@ -38,9 +39,10 @@ def made_trial(
         timing=timing,
         seed=seed,
         gammas=(gamma,),
-        temperatures=(0.0,),
+        temperatures=temperatures,
     )
-    return Trial(request, "t", "d", ids, ids[:priced], timing.repeats)
+    planned = (temperatures, (gamma,), request.priced_gammas)
+    return Trial(request, "t", "d", ids, ids[:priced], timing.repeats, *planned)
 
 
 def made_run(
@@ -68,8 +70,9 @@ def made_runs(times: NDArray[np.float64], *, at_once: int = 1, **settings: Any) 
     cells = ((use, gamma) for use in ("priced", "rows") for gamma in (0, GAMMA))
     for (use, gamma), rows in zip(cells, times, strict=True):
         whole = 2 * (STEP if gamma else (GAMMA + 1) * ALONE)
-        for repeat, row in enumerate(rows):
+        for row in rows:
             seconds = whole * row[: len(trial.prompts_of(use))]
             run = made_run(trial, seconds, drafts=gamma > 0, at_once=at_once > 1)
-            trial.add((0.0, at_once), (use, gamma), repeat, run)
+            every = trial.runs.setdefault((0.0, at_once), {})
+            every.setdefault((use, gamma), []).append(run)
     return trial

@@ -78,10 +78,8 @@ def greedy_row(
     ids = [tuple((row > 0).astype(int).tolist()) for row in gaps]
     own = tuple(Completion(each, 1, blocks * STEP) for each in ids)
     alone = (Completion((0,) * tokens, 1, ALONE * (tokens - 1)),) * texts
-    for use in ("rows", "priced"):
-        for repeat in range(repeats):
-            trial.add(case, (use, 4), repeat, EngineRun(own, (counts,) * texts))
-            trial.add(case, (use, 0), repeat, EngineRun(alone, (NOTHING,) * texts))
+    runs = {4: EngineRun(own, (counts,) * texts), 0: EngineRun(alone, (NOTHING,) * texts)}
+    trial.runs[case] = {(use, g): [runs[g]] * repeats for use in ("rows", "priced") for g in runs}
     sure, ranks = np.zeros(tokens), np.ones(tokens, dtype=int)
     of_draft = ranks + (np.zeros_like(gaps, dtype=bool) if missed is None else missed)
     # On the target's own text the draft's likeliest is it as often as on its own the target's.
@@ -134,7 +132,7 @@ def test_steps_that_shrink_with_gamma_are_marked_in_the_row() -> None:
     [case] = trial.cases
     slow = [made_run(trial, [2 * 2 * STEP] * PROMPTS, drafts=True) for _ in range(REPEATS)]
     trial.runs[case]["priced", 1] = trial.runs[case]["rows", 1] = slow
-    row = judged(replace(trial, request=replace(trial.request, gammas=(1, GAMMA))))
+    row = judged(replace(trial, gammas=(1, GAMMA), priced=(1, GAMMA)))
     assert row.doubts == ("a step takes 5.00 ms at gamma 3 and 10.00 at gamma 1",)
     assert judged(made_runs(QUIET)).doubts == ()
 

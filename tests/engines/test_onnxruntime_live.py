@@ -55,7 +55,7 @@ def test_greedy_texts_and_rounds_are_the_replay_of_the_models(
         for pair, text in zip(scores, own.completions, strict=True)
     )
     assert own.steps(drafts_past_end=KIND.drafts_past_end) == expected
-    own.require_gamma(gamma, drafts_past_end=KIND.drafts_past_end)
+    assert own.obeys(gamma, drafts_past_end=KIND.drafts_past_end)
     assert own.total.accepted == sum(own.total.by_position)
 
 
@@ -95,7 +95,7 @@ def test_the_id_that_ends_texts_does_not_end_ours(
     # A round counts no more tokens than it emitted; only the last may draft behind the text.
     assert own.total.accepted <= own.decoded + gamma * len(PROMPTS)
     if gamma > 0:
-        own.require_gamma(gamma, drafts_past_end=True)
+        assert own.obeys(gamma, drafts_past_end=True)
 
 
 def test_texts_of_one_round_are_refused(engine: OnnxRuntime) -> None:

@@ -47,7 +47,7 @@ def test_greedy_texts_and_blocks_are_the_replay_of_the_models(engine: OpenVino, 
     )  # fmt: skip
     assert audit(allowed, own.total)[1] == ""
     assert own.total.by_position[0] / own.total.drafts == pytest.approx(allowed.rates[0].value)
-    own.require_gamma(gamma, drafts_past_end=KIND.drafts_past_end)
+    assert own.obeys(gamma, drafts_past_end=KIND.drafts_past_end)
     assert {text.first for text in own.completions} == {1}
 
 

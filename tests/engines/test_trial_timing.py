@@ -136,7 +136,7 @@ def test_the_interval_is_student_s_on_the_spread_of_resamples(prompts: int) -> N
     resampled = {("rows", 0): quotients, ("rows", GAMMA): np.ones(200)}
     trial = made_trial(prompts=prompts)
     [case] = trial.cases
-    trial.add(case, ("rows", GAMMA), 0, made_run(trial, np.ones(prompts), drafts=True))
+    trial.runs[case] = {("rows", GAMMA): [made_run(trial, np.ones(prompts), drafts=True)]}
     timed = PassTimes(trial, case, {}, np.zeros((200, prompts), dtype=np.int64), resampled)
     low, high = timed.speed_up_interval(1.5, GAMMA)
     error = np.log(quotients).std() * np.sqrt(prompts / (prompts - 1))

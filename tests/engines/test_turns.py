@@ -1,12 +1,13 @@
 """Trials end when they are precise enough or the time is up, and return what was run."""
 
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import pytest
 
+from engines.trials.running import run_trial
 from engines.trials.trial import Trial
-from engines.trials.turns import run_trial
 from estimator.settings import TimingSettings
 from tests.engines.made_engine import MadeEngine
 from tests.engines.made_trials import GAMMA, made_trial
@@ -66,9 +67,28 @@ def test_what_there_was_time_for_is_what_every_server_wrote(
     assert told.steps == told.expected
 
 
+@pytest.mark.parametrize("limit", range(3, 8))
+def test_temperatures_run_the_same_prompts_whenever_the_time_is_up(
+    limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = count()
+    monkeypatch.setattr("time.monotonic", lambda: float(next(ticks)))
+    trial = ran(Told(), precision=None, seconds=limit, servers="together", temperatures=(0.0, 1.0))
+    assert {
+        len(runs[0].completions) for cells in trial.runs.values() for runs in cells.values()
+    } == {len(trial.prompts)}
+
+
 def test_repeats_end_once_they_are_precise() -> None:
     told = Told()
     trial = ran(told, precision=0.1)
     assert (trial.repeats, told.notes) == (1, ["precise to 0.0 %"])
     # One after the other, no speed-up is known before the last server has run.
     assert ran(Told(), precision=None, servers="in-turn").repeats == REPEATS
+
+
+def test_a_server_that_drafts_another_number_of_tokens_is_refused() -> None:
+    trial = made_trial(prompts=PROMPTS, tokens=400)
+    message = f"gamma must be what the server drafts, 2.0 tokens a block, got {GAMMA}"
+    with pytest.raises(ValueError, match=message):
+        run_trial(MadeEngine(longest=2), trial, progress=Told())

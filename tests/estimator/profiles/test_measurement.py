@@ -14,7 +14,7 @@ from estimator.profiles.profile import AlphaBin
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.profiles.workloads import measured_alpha
 from estimator.timing.arms import probing, run_arms
-from estimator.timing.precision import Timing, Until
+from estimator.timing.precision import Timing
 from estimator.timing.rates import Runs
 from estimator.traces.measured_traces import Tracing, measure_traces
 from estimator.traces.text_traces import replay_factor
@@ -83,7 +83,7 @@ def test_prices_that_shrink_with_gamma_leave_a_profile_in_doubt() -> None:
     tracing = traced()
     pairs = measure_traces(tracing)
     # There is no time; every prompt is timed once all the same.
-    timing = Timing(repeats=3, until=Until(seconds=0.0))
+    timing = Timing(repeats=3, seconds=0.0)
     runs = timed_runs(tracing, timing)
     assert {len(repeats) for rows in runs.values() for repeats in rows} == {1}
     runs = {arm: [[shrinking(text) for text in texts] for texts in runs[arm]] for arm in runs}

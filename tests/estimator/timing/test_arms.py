@@ -92,37 +92,12 @@ def test_every_probing_text_keeps_one_draft_length() -> None:
     ]
 
 
-class Impatient:
-    """Is late before some prompt, or has enough after some repeat."""
-
-    def __init__(self, *, prompts: int = 99, repeats: int = 99) -> None:
-        self.prompts = prompts
-        self.repeats = repeats
-
-    def late(self) -> bool:
-        self.prompts -= 1
-        return self.prompts < 0
-
-    def precise(self, reached: float | None) -> bool:
-        self.repeats -= 1
-        return self.repeats == 0
-
-
 @pytest.mark.parametrize(
-    ("until", "repeats"),
-    [
-        (Impatient(repeats=1), [1, 1, 1]),
-        (Impatient(repeats=2), [2, 2, 2]),
-        (Impatient(repeats=9), [3, 3, 3]),
-        # Called from the third prompt on, since two prompts always run.
-        (Impatient(prompts=0), [1, 1]),
-        (Impatient(prompts=1), [1, 1, 1]),
-        (Impatient(prompts=3), [2, 2, 1]),
-    ],
+    ("timing", "repeats"),
+    [(Timing(2), [2, 2, 2]), (Timing(3, percent=1e9), [1, 1, 1]), (Timing(3, seconds=0), [1, 1])],
 )
-def test_runs_end_when_they_are_enough_or_late(until: Impatient, repeats: list[int]) -> None:
-    subject = tiny_subject(0.0, 2)
-    runs = run_arms(subject, PROMPTS[:3], probing([1]), Timing(repeats=3, until=until))
+def test_runs_end_when_they_are_precise_or_late(timing: Timing, repeats: list[int]) -> None:
+    runs = run_arms(tiny_subject(0.0, 2), PROMPTS[:3], probing([1]), timing)
     for rows in runs.values():
         assert [len(row) for row in rows] == repeats
 

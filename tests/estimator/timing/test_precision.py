@@ -8,7 +8,7 @@ import pytest
 from estimator.progress import Progress
 from estimator.settings import TimedPair, TimingSettings
 from estimator.timing import rates
-from estimator.timing.precision import Until, precision_percent, timings
+from estimator.timing.precision import Timing, precision_percent, timings
 from reference.records import Block, Generation
 from simulator.cost.curves import CostModel
 
@@ -62,26 +62,55 @@ def test_what_prompts_differ_in_is_no_fault_of_the_clock() -> None:
 def test_of_a_single_prompt_nothing_is_known() -> None:
     texts = {arm: rows[:1] for arm, rows in drawn(np.random.default_rng(1), 0.1).items()}
     assert precision_percent(texts) is None
-    assert not Until(percent=1e9).precise(None)
+    assert not Timing(percent=1e9).precise(None)
 
 
 def test_runs_are_precise_enough_as_asked_and_say_so() -> None:
     told: list[str] = []
-    assert Until(percent=1.5, report=told.append).precise(1.49)
-    assert not Until(percent=1.5).precise(1.51)
+    assert Timing(percent=1.5, report=told.append).precise(1.49)
+    assert not Timing(percent=1.5).precise(1.51)
     assert told == ["precise to 1.5 %"]
 
 
 def test_it_is_late_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [50.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    until = Until(seconds=3)
-    assert not until.late()
-    assert not until.late(2.9)
-    assert until.late(3.1)
+    timing = Timing(seconds=3)
+    assert not timing.late()
+    assert not timing.late(2.9)
+    assert timing.late(3.1)
     now[0] = 53.0
-    assert until.late()
-    assert not Until().late()
+    assert timing.late()
+    assert not Timing().late()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "exact_after", "ran"),
+    [
+        (np.inf, 9, 9),
+        (np.inf, 2, 6),
+        # Two of three tasks always run; each takes a second.
+        (0, 9, 2),
+        (2.5, 9, 3),
+        # A repeat begins only if there is time for all of it.
+        (6, 9, 3),
+        (6.1, 9, 6),
+    ],
+)
+def test_arms_take_turns_until_they_are_exact_or_late(
+    seconds: float, exact_after: int, ran: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [50.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    exact = iter([False] * (exact_after - 1) + [True] * 9)
+    order = np.random.default_rng(0)
+    turns = []
+    for turn in Timing(3, seconds=seconds).turns("abc", range(9), order, exact=lambda: next(exact)):
+        turns.append(turn)
+        now[0] += 1.0
+    assert [turn[:2] for turn in turns] == [(n // 3, "abc"[n % 3]) for n in range(ran)]
+    assert all(sorted(arms) == list(range(9)) for _, _, arms in turns)
+    assert len({tuple(arms) for _, _, arms in turns}) == ran
 
 
 def test_each_pair_may_take_its_share_of_the_time_that_is_left(
@@ -103,8 +132,7 @@ def test_each_pair_may_take_its_share_of_the_time_that_is_left(
     def late_after(seconds: float) -> bool:
         nonlocal now
         began, now = now, now + seconds
-        assert timing.until is not None
-        late, now = timing.until.late(), began
+        late, now = timing.late(), began
         return late
 
     total = Total()
