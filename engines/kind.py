@@ -183,12 +183,15 @@ class EngineKind:
 class EngineSettings:
     """The settings of an engine. None in a field selects the engine's default.
 
-    engine_command: shell command that starts the engine.
-    concurrencies: numbers of simultaneous requests; each number gets its own runs.
-    laws: where models score texts: on the engine's servers, or on this machine ("local").
-    target_url, draft_url: URLs of running servers with one model each, without speculation.
-    threads: number of threads of each model.
-    servers: whether the servers of all γ run together or one after the other.
+    engine: Run on this engine instead of specplan's own decoder; needs pip install -e '.[engines]'.
+    engine_command: Shell command that starts the engine.
+    draft_sampling: How the engine chooses draft tokens.  [default: the engine's own]
+    concurrencies: List of numbers of simultaneous requests, e.g. 1,8.
+    laws: Where both models score texts: on the engine's servers, or on this machine (local).
+    target_url: URL of a running server with the target only.
+    draft_url: URL of a running server with the draft only.
+    servers: Run the servers of all gammas together or one after the other.
+    threads: Number of threads of each model.
     """
 
     engine: str
@@ -198,8 +201,8 @@ class EngineSettings:
     laws: Literal["engine", "local"] | None = None
     target_url: str | None = None
     draft_url: str | None = None
-    threads: int | None = None
     servers: Literal["together", "in-turn"] | None = None
+    threads: int | None = None
 
 
 @cache

@@ -25,10 +25,13 @@ PRECISION_PERCENT = 3.0
 class TargetSettings:
     """The target model and where it runs.
 
-    target: embedded, a Hugging Face name or a folder; None: the embedded model.
-    device: auto, cpu or cuda.
-    device_map: how the target's layers are divided among devices; None: one device has all.
-    dtype: auto, float32, bfloat16 or float16.
+    target: Model to accelerate: embedded, a Hugging Face name or a folder.  [default: embedded]
+    device: Where the models run; auto: a GPU if there is one.
+    device_map: Spread a target that is too large for one GPU over all: auto, balanced,
+      balanced_low_0, sequential (accelerate's), or a JSON object with a device for each module. The
+      draft runs on the device of the target's first layer.
+    dtype: Number format; auto: float32 on a CPU, the checkpoint's own format elsewhere.
+    trust_remote_code: Let a model repository's own code run.
     """
 
     target: str | None = None
@@ -42,11 +45,10 @@ class TargetSettings:
 class ModelSettings(TargetSettings):
     """A target, its drafters, and where they run.
 
-    drafts: names of drafters; empty: the embedded drafter, if the target is embedded.
-    force: whether an n-gram model is accepted although its tokenizer may differ from the target's.
-    lattice_k: number of likeliest tokens of each blockwise head, from which a rescorer chooses;
-      None: 16.
-    rescoring_weight: weight of a rescorer's scores relative to the heads', at least 0; None: 1.
+    drafts: Names of drafters; empty: the embedded drafter, if the target is embedded.
+    force: Accept an n-gram model even if its tokenizer is not known to be the target's.
+    lattice_k: Candidates per head for heads+RESCORER and heads*P.  [default: 16]
+    rescoring_weight: Weight of the rescorer relative to the heads, at least 0.  [default: 1]
     """
 
     drafts: tuple[str, ...] = ()
@@ -57,13 +59,19 @@ class ModelSettings(TargetSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSource:
-    """The source of prompts, and the largest number of new tokens after each prompt.
+    """The source of prompts, or the prompts themselves, and the number of new tokens after each.
 
-    prompts: a file, folder or glob, or the prompts themselves; None: the data set, or if there is
-      none, files of Python's library.
-    dataset, dataset_config, dataset_split: a data set whose rows are prompts; None: no data set.
-    prompt_tokens: number of tokens to which prompts are cut; None: a user's prompts are not cut.
-    chat: whether each prompt is a user's message for the chat template.
+    prompts: File, folder or glob of prompts. Formats: .txt (a prompt per line), .jsonl, .ndjson or
+      .json (with prompt, text, turns, messages or conversations).  [default: library sources held
+      out from the embedded models]
+    dataset: Prompts of a Hugging Face data set. It is read with the keys of --prompts; needs pip
+      install -e '.[datasets]'.
+    dataset_config: Configuration of a data set that has several.
+    dataset_split: Split of the data set.  [default: its only one]
+    prompt_tokens: Cut each prompt to its first tokens.  [default: 64 for library sources, else
+      whole]
+    chat: Put each prompt into the chat template, as a user's message.
+    max_new_tokens: Most tokens after each prompt.
     """
 
     prompts: str | tuple[str, ...] | None = None
@@ -87,7 +95,10 @@ class PromptSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSettings(PromptSource):
-    """The source of prompts, and the number of prompts, at least 1."""
+    """The source and the number of prompts.
+
+    num_prompts: Number of prompts to use.
+    """
 
     num_prompts: int = 8
 
@@ -96,10 +107,12 @@ class PromptSettings(PromptSource):
 class TimingSettings:
     """The conditions that end timed runs.
 
-    repeats: largest number of repeats of each run.
-    precision: timing error of the speed-ups, in per cent, at which repeats end; None: 3.
-    time_limit: seconds after which no more runs begin; None: 120 for the embedded target, else no
-      limit.
+    repeats: Timings of each run, at most.
+    precision: Stop repeating once timing errors of all speed-ups are below this, 90 % confidence.
+      [default: 3]
+    time_limit: Begin no more runs after this time, for all drafts and temperatures together. Two
+      prompts always run once; for a profile and with BiLD, all run.  [default: 120 for the embedded
+      target, else none]
     """
 
     repeats: int = 3
@@ -119,7 +132,13 @@ class TimingSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingSettings:
-    """Sampling settings apart from the temperature; see `reference.laws.Sampling`."""
+    """Sampling settings apart from the temperature; see `reference.laws.Sampling`.
+
+    top_k: Keep the k likeliest tokens.
+    top_p: Keep the smallest set of tokens with this probability.
+    min_p: Drop tokens less likely than this times the likeliest.
+    repetition_penalty: Weaken tokens that are already in the text; 1 changes nothing.
+    """
 
     top_k: int | None = None
     top_p: float = 1.0

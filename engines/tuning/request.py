@@ -19,29 +19,34 @@ class Tuning:
     """Settings of the search for the best γ.
 
     concurrencies: numbers of simultaneous requests; each has its own search.
-    worth: smallest expected gain of speed, in per cent, for which a further run is made.
-    max_runs: largest number of runs at a concurrency, without the baseline and the thresholds.
     output: file of runs, which a later call continues.
     together: whether the servers of all γ run at once.
     draft_sampling: how the engine chooses draft tokens.
-    p_mins: thresholds of confidence, below which a draft ends; tried once the best γ is found.
-    synthetic: acceptance rates by position that the engine simulates; None: real verification.
+    temperature: Temperature of the target; 0 is greedy.
+    max_gamma: The largest gamma to run.
+    worth: End when a further run is expected to gain less speed than this.
+    max_runs: Most runs at each concurrency, not counting the baseline.
+    p_mins: After the search for gamma, try to end drafts below these confidences, such as 0.3,0.5
+      (auto), at the best gamma and twice that.
+    synthetic: Unconditional acceptance rates by position, which the engine simulates: to tune
+      without a trained draft.
+    dry_run: Only show the first runs, and their expected times and speed-ups.
     """
 
     text: PromptSettings = field(default_factory=PromptSettings)
     timing: TimingSettings = field(default_factory=TimingSettings)
     seed: int = 0
-    temperature: float = 0.0
     concurrencies: tuple[int, ...] = (1,)
+    output: Path | None = None
+    together: bool = True
+    draft_sampling: DraftSampling = "argmax"
+    temperature: float = 0.0
     max_gamma: int = 16
     worth: float = 0.2
     max_runs: int = 6
     p_mins: tuple[float, ...] = ()
-    dry_run: bool = False
-    output: Path | None = None
-    together: bool = True
-    draft_sampling: DraftSampling = "argmax"
     synthetic: tuple[float, ...] | None = None
+    dry_run: bool = False
 
     def __post_init__(self) -> None:
         if min(self.concurrencies) < 1:

@@ -10,7 +10,7 @@ import click
 from specplan.options.answer import Printed, answer, json_option, output_option
 from specplan.options.command import Command, reads
 from specplan.options.declared import COUNT, option, takes
-from specplan.options.model_options import MODELS, ModelOptions
+from specplan.options.model_options import MODEL_RECORDS, MODELS
 from specplan.reports.bar import Bar
 from specplan.reports.output import writable
 
@@ -67,11 +67,7 @@ class AlignOptions:
 
 
 @click.command("align", cls=Command)
-@takes(
-    ModelOptions,
-    heading=MODELS,
-    without=("draft_temperature", "device_map", "lattice_k", "rescoring_weight"),
-)
+@takes(*MODEL_RECORDS, heading=MODELS, without=("device_map", "lattice_k", "rescoring_weight"))
 @takes(AlignOptions)
 @reads("studies.bild.alignment:Align", Printed)
 def align_command(request: Align, form: Printed) -> None:

@@ -138,7 +138,7 @@ def beams(request: GenerateBeams, form: Printed) -> None:
         "--decoder speculative": speculative,
     },
 )
-@takes(shared.ModelOptions, heading=shared.MODELS, without=("num_prompts",))
+@takes(*shared.MODEL_RECORDS, shared.DraftOptions, heading=shared.MODELS, without=("num_prompts",))
 @takes(ThresholdOptions, heading="BiLD")
 @takes(GenerateOptions)
 def generate_command(**_: object) -> None:

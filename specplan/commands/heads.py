@@ -9,7 +9,7 @@ import click
 from specplan.options.answer import Printed, answer, json_option, output_option
 from specplan.options.command import Command, reads
 from specplan.options.declared import COUNT, option, takes
-from specplan.options.model_options import MODELS, ModelOptions, corpus_option
+from specplan.options.model_options import MODEL_RECORDS, MODELS, corpus_option
 from specplan.reports.bar import Bar
 from specplan.reports.studies import analysis_text, trained_text
 
@@ -128,9 +128,7 @@ class AnalyseOptions:
 @heads_command.command(
     "analyse", cls=Command, short_help="Analyse drafts of heads before and after rescoring."
 )
-@takes(
-    ModelOptions, heading=MODELS, without=("draft_temperature", "device_map", "rescoring_weight")
-)
+@takes(*MODEL_RECORDS, heading=MODELS, without=("device_map", "rescoring_weight"))
 @takes(AnalyseOptions)
 @reads("studies.blockwise.analysis:AnalyseHeads", Printed)
 def analyse_command(request: AnalyseHeads, form: Printed) -> None:

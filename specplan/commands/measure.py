@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from estimator.settings import MOST_GAMMA
+from engines.kind import EngineSettings
+from estimator.settings import MOST_GAMMA, TimingSettings
 from specplan.options import model_options as shared
 from specplan.options.answer import Written, output_option
 from specplan.options.command import Command, reads
@@ -49,9 +50,6 @@ class MeasureOptions:
     verification = shared.verification_option
     temperature: float = option(default=1.0)
     max_gamma = option(type=click.IntRange(1, MOST_GAMMA), default=16)
-    repeats = shared.TimingOptions.repeats
-    precision = shared.TimingOptions.precision
-    time_limit = shared.TimingOptions.time_limit
     batch_size = option(type=COUNT, default=1)
     batches = option("--batch", callback=integers, metavar="B,B,...")
     context = option(type=COUNT)
@@ -146,9 +144,9 @@ def refusing_together(processes: Processes) -> Iterator[None]:
 
 
 @click.command("measure", cls=Command, ways={"--texts": texts, "--engine": on_engine, "": own})
-@takes(shared.ModelOptions, heading=shared.MODELS)
-@takes(shared.EngineRunOptions, heading=shared.ON_ENGINE)
-@takes(MeasureOptions)
+@takes(*shared.MODEL_RECORDS, shared.DraftOptions, heading=shared.MODELS)
+@takes(EngineSettings, heading=shared.ON_ENGINE)
+@takes(MeasureOptions, TimingSettings)
 def measure_command(**_: object) -> None:
     """Measure alpha, c and the cost curves of real models.
 

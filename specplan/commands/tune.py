@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 import specplan.options.deployment  # noqa: F401 - declares the options of `Deployed`
+from engines.kind import EngineSettings
 from engines.tuning.outlook import Costs, Outlook
-from engines.tuning.request import AUTO_P_MINS, TuneEngine, TuneOwn, TuneServer
+from engines.tuning.request import AUTO_P_MINS, TuneEngine, TuneOwn, TuneServer, Tuning
 from engines.tuning.tuned import Advised, Tuned, TunedRun
 from estimator.model_shapes.gguf_header import is_gguf
 from estimator.writing import builtins
@@ -19,7 +20,7 @@ from specplan.api.deployment import deployment_of
 from specplan.options import model_options as shared
 from specplan.options.answer import Pictured, answer, json_option, output_option, stated_command
 from specplan.options.command import Command, reads
-from specplan.options.declared import COUNT, option, rare, takes
+from specplan.options.declared import COUNT, declare, option, rare, takes
 from specplan.options.values import duration, numbers
 from specplan.reports.bar import Bar
 from specplan.reports.page.tunings import tuning_section
@@ -34,31 +35,27 @@ def _p_mins(ctx: click.Context, param: click.Parameter, value: str) -> tuple[flo
     return AUTO_P_MINS if value == "auto" else numbers(ctx, param, value)
 
 
-class TuneSearchOptions:
-    """How the search runs and ends.
+declare(
+    Tuning,
+    max_gamma=option(type=COUNT),
+    worth=option(metavar="PERCENT"),
+    max_runs=option(type=COUNT),
+    p_mins=option("--p-min", callback=_p_mins, metavar="auto|LIST"),
+    synthetic=rare(callback=numbers),
+)
+# Fields of `Tuning` that other records state.
+_STATED = ("text", "timing", "seed", "concurrencies", "output", "together", "draft_sampling")
 
-    temperature: Temperature of the target; 0 is greedy.
-    max_gamma: The largest gamma to run.
-    worth: End when a further run is expected to gain less speed than this.
-    max_runs: Most runs at each concurrency, not counting the baseline.
-    p_mins: After the search for gamma, try to end drafts below these confidences, such as 0.3,0.5
-      (auto), at the best gamma and twice that.
+
+class RepeatOptions:
+    """How runs repeat and end.
+
     time_limit: Begin no further run after this time; the first run is always finished.
     repeats: Most times that a run decodes all prompts; it ends earlier when it is exact enough.
-    synthetic: Unconditional acceptance rates by position, which the engine simulates: to tune
-      without a trained draft.
-    dry_run: Only show the first runs, and their expected times and speed-ups.
     """
 
-    temperature: float = option(default=0.0)
-    max_gamma = option(type=COUNT, default=16)
-    worth: float = option(metavar="PERCENT", default=0.2)
-    max_runs = option(type=COUNT, default=6)
-    p_mins: str | None = option("--p-min", callback=_p_mins, metavar="auto|LIST")
     time_limit: float | None = option(metavar="SECONDS", callback=duration)
     repeats = option(type=COUNT, default=3)
-    synthetic = rare(callback=numbers)
-    dry_run: bool = option()
 
 
 class TuneOptions:
@@ -141,11 +138,9 @@ def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form:
 @click.command(
     "tune", cls=Command, ways={"--server": tune_server, "--engine": tune_engine, "": tune_own}
 )
-@takes(
-    shared.ModelOptions, heading=shared.MODELS, without=("draft_temperature", "repetition_penalty")
-)
-@takes(shared.EngineRunOptions, heading=shared.ON_ENGINE)
-@takes(TuneSearchOptions, heading="Search")
+@takes(*shared.MODEL_RECORDS, heading=shared.MODELS, without=("repetition_penalty",))
+@takes(EngineSettings, heading=shared.ON_ENGINE)
+@takes(Tuning, RepeatOptions, heading="Search", without=_STATED)
 @takes(
     Deployed,
     heading="First guess",

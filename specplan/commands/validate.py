@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from engines.kind import EngineSettings
+from estimator.settings import TimingSettings
 from specplan.options import model_options as shared
 from specplan.options.answer import (
     Pictured,
@@ -87,9 +89,6 @@ class ValidateOptions:
     verification = shared.verification_option
     temperatures = option("--temperature", callback=numbers, default="0,1")
     decoder = option(type=click.Choice(["speculative", "bild"]), default="speculative")
-    repeats = shared.TimingOptions.repeats
-    precision = shared.TimingOptions.precision
-    time_limit = shared.TimingOptions.time_limit
     seed = shared.seed_option
     figure: Path | None = option(callback=drawable)
     wide: bool = option()
@@ -187,11 +186,11 @@ def bild(request: ValidateBild, form: Written) -> None:
     cls=Command,
     ways={"--engine": on_engine, "--decoder bild": bild, "--decoder speculative": speculative},
 )
-@takes(shared.ModelOptions, heading=shared.MODELS)
-@takes(shared.EngineRunOptions, heading=shared.ON_ENGINE)
+@takes(*shared.MODEL_RECORDS, shared.DraftOptions, heading=shared.MODELS)
+@takes(EngineSettings, heading=shared.ON_ENGINE)
 @takes(TestedOptions, heading=shared.ON_ENGINE)
 @takes(SweptOptions, heading="BiLD")
-@takes(ValidateOptions, Pictured)
+@takes(ValidateOptions, TimingSettings, Pictured)
 def validate_command(**_: object) -> None:
     """Compare predicted with measured speed-up on real models.
 

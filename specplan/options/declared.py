@@ -62,13 +62,14 @@ _DECLARED: dict[type[Any], dict[str, Field[Any]]] = {}
 def declare(record: type[Any], **options: Any) -> type[Any]:
     """Declares the options that fill a record of a lower layer; returns the record.
 
-    Types, defaults and help are the record's own. options: for fields whose option needs more than
-      these, an `option` or `rare` by the field's name.
+    Types, defaults and help are the record's own. options: for fields whose option needs more or
+      others than these, an `option` or `rare` by the field's name.
     """
     own = [each for each in fields(record) if each.name in vars(record).get("__annotations__", {})]
     found = {each.name: options.get(each.name, option()) for each in own}
     for each in own:
-        found[each.name].default = None if each.default is MISSING else each.default
+        if found[each.name].default is None and each.default not in (MISSING, ()):
+            found[each.name].default = each.default
     _DECLARED[record] = found
     return record
 
