@@ -50,7 +50,7 @@ def report_command(files: tuple[Path, ...], output: Path, title: str | None, as_
     inputs = read_inputs(files)
     made = sections(inputs, exported)
     if title is None:
-        title = "Report" if len(made) > 1 else made[0].kind
+        title = "Report" if len(made) > 1 else made[0].title
         if inputs.profiles:
             title = f"Speculative decoding of {inputs.profiles[0].profile.setup.target}"
     write_whole(output, page(made, title=title).encode())

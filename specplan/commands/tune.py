@@ -1,7 +1,6 @@
 """`specplan tune`: finds the best gamma on this machine in few runs."""
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,11 @@ from simulator.numerics.intervals import percent
 from specplan.api.deployed import Deployed
 from specplan.api.deployment import deployment_of
 from specplan.options import model_options as shared
-from specplan.options.answer import Pictured, answer, json_option, output_option, stated_command
+from specplan.options.answer import Pictured, answer, json_option, output_option
 from specplan.options.command import Command, reads
 from specplan.options.declared import COUNT, declare, option, rare, takes
 from specplan.options.values import duration, numbers
 from specplan.reports.bar import Bar
-from specplan.reports.page.tunings import tuning_section
 from specplan.reports.table import GAMMA, MS, Column, interval, ranged, shown, table
 
 OWN = "own"
@@ -131,8 +129,7 @@ def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form:
     data: dict[str, Any] = builtins(found)
     for run in data["rows"]:
         del run["turns"]
-    shown = partial(tuning_section, "", found, stated_command())
-    answer(lambda: data, lambda: tuned_text(found, dry_run=dry_run), form=form, section=shown)
+    answer(lambda: data, lambda: tuned_text(found, dry_run=dry_run), form=form)
 
 
 @click.command(

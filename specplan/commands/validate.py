@@ -18,7 +18,6 @@ from specplan.options.answer import (
     drawable,
     json_option,
     output_option,
-    stated_command,
 )
 from specplan.options.command import Command, reads
 from specplan.options.declared import option, rare, takes
@@ -29,7 +28,6 @@ from studies.bild import FALLBACKS, ROLLBACKS
 if TYPE_CHECKING:
     from engines.trials.request import ValidateEngine
     from estimator.validation.validation import Validate
-    from specplan.reports.page.pictures import Section
     from studies.bild.request import ValidateBild
 
 
@@ -97,12 +95,12 @@ class ValidateOptions:
 
 
 @dataclass(frozen=True)
-class EngineForm(Written):
+class EngineForm(Written, Pictured):
     wide: bool = False
 
 
 @dataclass(frozen=True)
-class ValidateForm(EngineForm, Pictured):
+class ValidateForm(EngineForm):
     figure: Path | None = None
 
 
@@ -124,13 +122,7 @@ def speculative(request: Validate, form: ValidateForm) -> None:
     rows = [row for validation in found for row in validation.rows]
     means = summary(found)
     document = validation_json(SPECULATIVE, rows, summary=means)
-
-    def shown() -> Section:
-        from specplan.reports.page.comparisons import validation_section
-
-        return validation_section("", Validated("", SPECULATIVE, tuple(rows)), stated_command())
-
-    answer(lambda: document, lambda: summary_lines(means, found), form=form, section=shown)
+    answer(lambda: document, lambda: summary_lines(means, found), form=form)
     if form.figure is not None:
         from figures.registry import FIGURES, save_image
 

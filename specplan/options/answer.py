@@ -7,15 +7,12 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from specplan.options.declared import declared, option, rare
 from specplan.reports.output import STDOUT, print_json, writable
-
-if TYPE_CHECKING:
-    from specplan.reports.page.pictures import Section
 
 # Options that say where an answer goes, and whether each takes a value.
 _PLACES = {"--json": False, "-o": True, "--output": True, "--page": True, "--plot": True}
@@ -35,7 +32,7 @@ class Printed:
         """Returns the JSON object that the command writes to a file."""
         return data
 
-    def draw(self, data: Callable[[], Any], section: Callable[[], Any] | None = None) -> None:
+    def draw(self, data: Callable[[], Any]) -> None:
         """Writes further files of the answer: none, unless it is `Pictured`."""
 
 
@@ -85,17 +82,13 @@ class Pictured(Printed):
             return data
         return {**data, "command": command}
 
-    def draw(self, data: Callable[[], Any], section: Callable[[], Section] | None = None) -> None:
-        """Writes the page and the picture, if the user stated files for them.
-
-        data: returns the answer's JSON object.
-        section: returns the page's section; None: made from the JSON object.
-        """
+    def draw(self, data: Callable[[], Any]) -> None:
+        """Writes the page and the picture of a JSON object, if the user stated files for them."""
         if self.page is None and self.plot is None:
             return
         from specplan.reports.page.shown import section_of, write_page, write_plot
 
-        made = section_of(self.stated(data())) if section is None else section()
+        made = section_of(self.stated(data()))
         for write, path in ((write_page, self.page), (write_plot, self.plot)):
             if path is not None:
                 write(made, path)
@@ -107,12 +100,8 @@ def answer(
     text: Callable[[], str],
     *,
     form: Printed,
-    section: Callable[[], Any] | None = None,
 ) -> None:
-    """Prints a command's result in the requested form, then writes it, if requested, to files.
-
-    section: returns a page's section of the result; None: made from its JSON object.
-    """
+    """Prints a command's result in the requested form, then writes it, if requested, to files."""
     output = form.output if isinstance(form, Written) else None
     if form.as_json or output == STDOUT:
         print_json(data())
@@ -122,7 +111,7 @@ def answer(
         from estimator.writing import write_json
 
         write_json(form.stated(data()), output)
-    form.draw(data, section)
+    form.draw(data)
 
 
 json_option = declared(Printed)["as_json"]

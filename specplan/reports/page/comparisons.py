@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from estimator.validation.file import Validated
+from estimator.validation.file import max_abs, mean_abs, parse_validation
 from figures.drawing import short_name
 from simulator.numerics.intervals import percent
 from specplan.reports.page.inputs import Document
@@ -79,31 +79,43 @@ def _verdict(point: Mapping[str, Any]) -> str:
     return f"B is {'higher' if point['difference'] > 0 else 'lower'}, almost certain"
 
 
-def validation_section(file: str, results: Validated, command: str | None = None) -> Section:
+def validation_section(document: Document) -> Section:
     """Returns the section of the JSON of `specplan validate`."""
+    results = parse_validation(document.data, name=document.file or "the answer")
     level = percent(results.confidence)
-    dots: dict[str, list[tuple[Any, ...]]] = {}
-    cells, parts = [], []
-    for result in results.rows:
-        data = result.data()
-        name = f"{short_name(result.draft)}, temperature {result.temperature:g}"
+    names, cells, parts, shown = list[str](), [], [], []
+    several = len({(result.draft, result.temperature) for result in results.rows}) > 1
+    for result, data in zip(results.rows, document.data["rows"], strict=True):
+        setting = f"{short_name(result.draft)}, temperature {result.temperature:g}"
         at = result.policy if result.gamma is None else f"K = {result.gamma}"
+        name = f"{setting}, {at}"
         if result.predicted is not None:
-            point = (result.predicted, result.measured, result.measured_low, result.measured_high)
-            dots.setdefault(name, []).append(point)
+            ahead = data.get("predicted_ahead_low"), data.get("predicted_ahead_high")
+            names.append(name if several else at)
+            shown.append((result, ahead if None not in ahead else (None, None)))
         cells.append([
-            f"{name}, {at}", number(result.predicted), ranged(data, "predicted_ahead"),
+            name, number(result.predicted), ranged(data, "predicted_ahead"),
             ranged(data, "measured"),
             number(result.error_percent, 1), " ".join(result.doubts),
         ])  # fmt: skip
         if result.parts_seconds is not None and sum(result.parts_seconds) > 0:
-            parts.append((f"{name}, {at}", result.parts_seconds))
+            parts.append((name, result.parts_seconds))
+    ahead_shown = any(ends[0] is not None for _, ends in shown)
     chart = Chart(
-        "predicted", "Predicted against measured",
-        f"Speed-ups: on the dotted line the prediction is right. Bars: {level} of the measurement.",
-        "predicted speed-up", "measured speed-up",
-        [each for at, name in enumerate(dots) for each in series(name, at, dots[name], "dots")],
-        diagonal=True,
+        "predicted", "Predicted and measured speed-up",
+        f"Each pair should be at one height. Lines: {level} intervals of the measurement"
+        + " and of the prediction from other texts." * ahead_shown,
+        "", "times the speed without speculation",
+        [
+            *series("predicted", 1, (
+                (at, row.predicted, *ends) for at, (row, ends) in enumerate(shown)
+            ), "dots"),
+            *series("measured", 0, (
+                (at, row.measured, row.measured_low, row.measured_high)
+                for at, (row, _) in enumerate(shown)
+            ), "dots"),
+        ],
+        levels=[Threshold(1.0, "without speculation")], categories=names,
     )  # fmt: skip
     columns = ["", "predicted", "predicted ahead", "measured", "error %", ""]
     tables = [Table("Speed-ups", columns, cells)]
@@ -112,16 +124,20 @@ def validation_section(file: str, results: Validated, command: str | None = None
         tables.append(
             Table("Where the time goes, seconds", ["", "draft", "verify", "other"], seconds)
         )
-    errors = [abs(error) for result in results.rows if (error := result.error_percent) is not None]
+    errors = [result.error_percent for result in results.rows]
+    mean, most = mean_abs(errors), max_abs(errors)
     return Section(
         kind="Validation",
-        about=", ".join([*sorted({result.target for result in results.rows} - {""}), file]),
+        about=", ".join(
+            filter(None, [*sorted({result.target for result in results.rows}), document.file])
+        ),
         headline=(
-            f"The largest error of the predicted speed-ups is {max(errors):.1f} %."
-            if errors else "No speed-up was predicted."
+            f"Predictions were {mean:.1f} % off on average, {most:.1f} % at most."
+            if mean is not None else "No speed-up was predicted."
         ),
         sure=[f"Intervals: {level}, over prompts and repeats."],
-        charts=[chart] * bool(dots),
+        charts=[chart] * bool(shown),
         tables=tables,
-        command=command,
+        inputs=document.inputs,
+        command=document.command,
     )  # fmt: skip

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from figures import drawing
-from specplan.reports.page.pictures import Chart, Section, Series
+from specplan.reports.page.pictures import Chart, Section, Series, Span
 
 _PANEL_INCHES, _TEXT_INCHES, _WIDTH = 3.1, 1.1, 7.2
 # Share of the distance between categories that their bars take, and opacity of bands and spans.
 _BARS, _BAND, _SPAN = 0.8, 0.18, 0.12
+# Distance between the dots of one category, and letters that fit across a panel.
+_DODGE, _LETTERS = 0.14, 70
 
 
 def drawn(section: Section) -> drawing.Figure:
@@ -17,7 +20,7 @@ def drawn(section: Section) -> drawing.Figure:
     charts = section.charts
     caption = drawing.Caption(
         title=_literal(section.headline),
-        source=_literal(": ".join(filter(None, [section.kind, section.about]))),
+        source=_literal(section.title),
         size=(_WIDTH, _PANEL_INCHES * len(charts) + _TEXT_INCHES),
         x=[_literal(chart.x) for chart in charts],
         y=[chart.y for chart in charts],
@@ -39,23 +42,23 @@ def _draw(axes: drawing.Axes, chart: Chart) -> None:
     for span in chart.spans:
         colour = drawing.GREY if span.colour is None else _colour(span.colour)
         axes.axvspan(span.first, span.last, color=colour, alpha=_SPAN, linewidth=0)
-        drawing.note(axes, span.label, (span.first, 0.98), within=("data", "axes fraction"),
-                     offset=(2, 0), align="left top")  # fmt: skip
+        if _share(chart, span) * _LETTERS > len(span.label):
+            drawing.note(axes, span.label, (span.first, 0.98), within=("data", "axes fraction"),
+                         offset=(2, 0), align="left top")  # fmt: skip
     for level in chart.levels:
         axes.axhline(level.y, color=drawing.GREY, linewidth=1)
-        drawing.note(axes, level.label, (1.0, level.y), within=("axes fraction", "data"),
-                     offset=(0, 3), align="right bottom")  # fmt: skip
+        drawing.note(axes, level.label, (0.0, level.y), within=("axes fraction", "data"),
+                     offset=(4, 3), align="left bottom")  # fmt: skip
     bars = [each for each in chart.series if each.mark == "bars"]
-    for each in chart.series:
+    for at, each in enumerate(chart.series):
         if each.mark == "bars":
             _bars(axes, each, bars)
         else:
-            _points(axes, each)
+            side = at - (len(chart.series) - 1) / 2
+            _points(axes, each, _DODGE * side if chart.categories and not bars else 0.0)
     for label, x, y in chart.marks:
         axes.plot(x, y, "D", color=drawing.INK, markersize=7)
         drawing.note(axes, label, (x, y), offset=(0, 8), align="center bottom")
-    if chart.diagonal:
-        axes.axline((1.0, 1.0), slope=1, color=drawing.GREY, linewidth=1, linestyle=":")
     if chart.logarithmic:
         first, last = (end(span.x for each in chart.series for span in each.points)
                        for end in (min, max))  # fmt: skip
@@ -63,6 +66,7 @@ def _draw(axes: drawing.Axes, chart: Chart) -> None:
     elif chart.categories:
         long = max(map(len, chart.categories)) * len(chart.categories) > 60
         axes.set_xticks(range(len(chart.categories)), chart.categories)
+        axes.set_xlim(-0.5, len(chart.categories) - 0.5)
         if long:
             axes.tick_params(axis="x", rotation=30)
     elif all(point.x == round(point.x) for each in chart.series for point in each.points):
@@ -76,10 +80,20 @@ def _colour(index: int) -> str:
     return drawing.CYCLE[index % len(drawing.CYCLE)]
 
 
-def _points(axes: drawing.Axes, series: Series) -> None:
-    x, y = [point.x for point in series.points], [point.y for point in series.points]
+def _share(chart: Chart, span: Span) -> float:
+    """Returns the share of the horizontal axis that a span takes."""
+    ends = [end for each in chart.spans for end in (each.first, each.last)]
+    ends += [point.x for each in chart.series for point in each.points]
+    low, high, first, last = min(ends), max(ends), span.first, span.last
+    if chart.logarithmic:
+        low, high, first, last = (math.log(end) for end in (low, high, first, last))
+    return (last - first) / (high - low)
+
+
+def _points(axes: drawing.Axes, series: Series, shift: float) -> None:
+    x, y = [point.x + shift for point in series.points], [point.y for point in series.points]
     colour, line = _colour(series.colour), series.mark != "dots"
-    ends = [(point.x, point.low, point.high) for point in series.points]
+    ends = [(point.x + shift, point.low, point.high) for point in series.points]
     style = {"line": "-", "dashed": "--", "dots": ""}[series.mark]
     marker = "o" if len(x) <= 40 else ""
     axes.plot(x, y, linestyle=style, marker=marker, markersize=4 if line else 6, color=colour,

@@ -61,7 +61,7 @@ def ratio_grid(starts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "starts": [dict(start) for start in starts],
         "chart": {
             "x": "K", "y": "times the speed without speculation", "categories": [], "spans": [],
-            "levels": [{"y": 1.0, "label": "without speculation"}], "diagonal": False,
+            "levels": [{"y": 1.0, "label": "without speculation"}],
         },
     }  # fmt: skip
 

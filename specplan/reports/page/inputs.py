@@ -1,7 +1,7 @@
 """The input files of a page: JSON that a command writes, recognised by content."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ class Document:
     """The JSON object of one command.
 
     file: name of the file; "" if the command itself makes the page.
-    kind: a key of `_KEYS`, or "plans" for a plan with several rows.
+    kind: a key of `_KEYS`, "plans" for a plan with several rows, "validate", or "tune".
     """
 
     file: str
@@ -63,7 +63,7 @@ class Document:
     @property
     def about(self) -> str:
         """Models, machine and file."""
-        options, data = self.options, self.data
+        options = self.options
         names = [
             _model(options[name]) for name in ("--target-config", "--target") if name in options
         ]
@@ -71,12 +71,8 @@ class Document:
             _model(options[name]) for name in ("--draft-config", "--draft") if name in options
         ]
         text = " drafted by ".join([*names[:1], *drafts[:1]])
-        source = (
-            (data.get("cost") or {}).get("source")
-            if isinstance(data.get("cost"), Mapping)
-            else None
-        )
-        return ", ".join(filter(None, [text, source, self.file]))
+        machine = options.get("--gpu")
+        return ", ".join(filter(None, [text, machine and f"on {machine}", self.file]))
 
     @property
     def flags(self) -> dict[str, str]:
@@ -88,7 +84,10 @@ class Document:
 
     @property
     def inputs(self) -> list[tuple[str, str]]:
-        return [(name.removeprefix("--"), value) for name, value in self.options.items()]
+        stated = [(name.removeprefix("--"), value) for name, value in self.options.items()]
+        cost = self.data.get("cost")
+        source = cost.get("source") if isinstance(cost, Mapping) else None
+        return [*stated, ("cost", source)] if source is not None else stated
 
 
 def _model(value: str) -> str:
@@ -125,13 +124,10 @@ class Inputs:
     """The contents of all input files.
 
     documents: JSON of commands, in the order of the files.
-    tunings, validations: pairs of a file's name and its content.
     """
 
     profiles: tuple[Named, ...] = ()
     documents: tuple[Document, ...] = ()
-    tunings: tuple[tuple[str, Tuned], ...] = ()
-    validations: tuple[tuple[str, Validated], ...] = ()
 
 
 def read_inputs(paths: Sequence[Path]) -> Inputs:
@@ -146,8 +142,6 @@ def read_inputs(paths: Sequence[Path]) -> Inputs:
     return Inputs(
         tuple(named),
         tuple(each for _, each in files if isinstance(each, Document)),
-        tuple((name, each) for name, each in files if isinstance(each, Tuned)),
-        tuple((name, each) for name, each in files if isinstance(each, Validated)),
     )
 
 
@@ -155,15 +149,26 @@ def recognised(data: object) -> str | None:
     """Returns the kind of a command's JSON object; None if it is not known."""
     if not isinstance(data, dict):
         return None
+    if str(data.get("format")).startswith(FORMAT[:13]):
+        return "tune"
     kinds = (kind for kind, keys in _KEYS.items() if all(key in data for key in keys))
     rows = data.get("rows")
     first = rows[0] if isinstance(rows, list) and rows else None
-    return next(kinds, "plans" if isinstance(first, dict) and "advised_gamma" in first else None)
+    by_rows = {"plans": "advised_gamma", "validate": "measured"}
+    found = (kind for kind, key in by_rows.items() if isinstance(first, dict) and key in first)
+    return next(kinds, next(found, None))
 
 
-def _read(path: Path) -> Profile | Validated | Tuned | Document:
+# Readers that check files, by kind; None: not known.
+_CHECKS: dict[str | None, Callable[[Path], Profile | Validated | Tuned]] = {
+    None: read_measured, "validate": read_measured, "tune": read_tuned,
+}  # fmt: skip
+
+
+def _read(path: Path) -> Profile | Document:
     data = read_json(path, msgspec.json.decode)
-    if isinstance(data, dict) and str(data.get("format")).startswith(FORMAT[:13]):
-        return read_tuned(path)
     kind = recognised(data)
-    return read_measured(path) if kind is None else Document(path.name, kind, data)
+    checked = _CHECKS[kind](path) if kind in _CHECKS else None
+    return (
+        checked if isinstance(checked, Profile) else Document(path.name, kind or "validate", data)
+    )

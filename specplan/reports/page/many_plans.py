@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from simulator.numerics.intervals import percent
 from specplan.reports.page.inputs import Document
+from specplan.reports.page.lengths import Part, advised_lengths, fits, lengths_table, ranges_of
 from specplan.reports.page.pictures import (
     Chart,
     Section,
@@ -29,8 +30,11 @@ def plans_section(document: Document) -> Section:
     settings = [name for name in SETTINGS if len({point.get(name) for point in rows}) > 1]
     if len(settings) > 1 and not rows[0]["verification_free"]:
         settings = [name for name in settings if name not in _DERIVED]
-    by_batch = settings == ["batch"]
-    chart = _batch_chart(rows, schedule) if by_batch else _side_by_side(rows, settings)
+    parts = ranges_of(document.data, settings)
+    charts = [_strip(rows, settings[0], parts)] if parts else [_side_by_side(rows, settings)]
+    if "gpu" in settings:
+        charts += _speeds(rows, settings)
+    unfit = [point for point in rows if not fits(point)]
     edges = {part[end] for part in schedule for end in ("first_batch", "last_batch")}
     shown = [
         point
@@ -41,95 +45,118 @@ def plans_section(document: Document) -> Section:
         [
             *[f"{point.get(name)}" for name in settings],
             _advice(point),
-            ranged(point, "improvement_factor"),
-            chance(point["gain_probability"]),
-            number(point["tokens_per_second"], 1),
+            *(
+                [ranged(point, "improvement_factor"), chance(point["gain_probability"]),
+                 number(point["tokens_per_second"], 1),
+                 number(point["baseline_tokens_per_second"], 1)]
+                if fits(point) else ["–"] * 4
+            ),
         ]
         for point in shown
-    ]
+    ]  # fmt: skip
     columns = [*[SETTINGS[name] for name in settings], "advised K", _BEST,
-               "odds of a gain", "tokens/s"]  # fmt: skip
+               "odds of a gain", "tokens/s", "without"]  # fmt: skip
     alike = {name: value for name, value in rows[0].items() if name not in settings}
     return Section(
         kind="Plan",
         about=document.about,
-        headline=_headline_of_several(rows, schedule, settings),
-        sure=[f"Intervals: {percent()}."] * ("improvement_factor_low" in rows[0]),
-        charts=[chart],
-        tables=[Table("By " + ", ".join(columns[: len(settings)]), columns, cells)],
+        headline=_headline_of_several(rows, parts, settings),
+        sure=[
+            *[f"Intervals: {percent()}."] * ("improvement_factor_low" in rows[0]),
+            *[f"{len(unfit)} of {len(rows)} settings do not fit into memory."] * bool(unfit),
+        ],
+        charts=charts,
+        tables=[
+            *([lengths_table(parts, columns[0])] if len(parts) > 1 else []),
+            Table("By " + ", ".join(columns[: len(settings)]), columns, cells),
+        ],
         flags=document.flags,
-        inputs=[*document.inputs, *plan_inputs({"cost": None, **alike})],
+        inputs=[*document.inputs, *plan_inputs(alike)],
         command=document.command,
         notes=rows[0]["notes"],
     )
 
 
 def _advice(point: Json) -> str:
-    test = point["test_gamma"]
-    return (
-        f"undecided: measure {test}" if test is not None else str(point["advised_gamma"] or "none")
-    )
+    if not fits(point):
+        return "does not fit"
+    if point["test_gamma"] is not None:
+        return f"undecided: measure {point['test_gamma']}"
+    return str(point["advised_gamma"] or "none")
 
 
 def _headline_of_several(
-    rows: Sequence[Json], schedule: Sequence[Json], settings: Sequence[str]
+    rows: Sequence[Json], parts: Sequence[Part], settings: Sequence[str]
 ) -> str:
-    if schedule:
-        parts = [f"batch {_range(part)}: {_words(part)}" for part in schedule]
-        return f"By load: {'; '.join(parts)}."
-    best = max(rows, key=lambda point: point["improvement_factor"])
+    if parts:
+        return advised_lengths(parts, SETTINGS[settings[0]])
+    fitting = [point for point in rows if fits(point)]
+    if not fitting:
+        return "The models do not fit into memory: no K is advised."
+    best = max(fitting, key=lambda point: point["improvement_factor"])
     where = ", ".join(f"{SETTINGS[name]} {best[name]}" for name in settings)
-    return f"The largest gain is at {where}: " + _lower(headline(best, []))
+    text = f"The largest gain is at {where}: " + _lower(headline(best, []))
+    speeds = [point for point in fitting if point["tokens_per_second"] is not None]
+    if len(settings) != 1 or settings[0] != "gpu" or len(speeds) < 2:
+        return text
+    fast = max(speeds, key=lambda point: point["tokens_per_second"])
+    return f"{text} The fastest is {fast['gpu']}: {number(fast['tokens_per_second'], 0)} tokens/s."
 
 
 def _lower(text: str) -> str:
     return text[0].lower() + text[1:]
 
 
-def _range(part: Json) -> str:
-    first, last = part["first_batch"], part["last_batch"]
-    if last is None:
-        return f"{first} and more"
-    return f"{first}" if first == last else f"{first} to {last}"
-
-
-def _words(part: Json) -> str:
-    if part.get("test_gamma") is not None:
-        return f"undecided, measure K = {part['test_gamma']}"
-    return f"K = {part['gamma']}" if part["gamma"] else "no speculation"
-
-
-def _batch_chart(rows: Sequence[Json], schedule: Sequence[Json]) -> Chart:
-    """Returns the speed-up by batch; coloured strips show the draft length of each range."""
-    last = rows[-1]["batch"]
+def _strip(rows: Sequence[Json], name: str, parts: Sequence[Part]) -> Chart:
+    """Returns the speed-up by batch or context, over a strip with the draft length of each."""
+    ends = [*(part.first for part in parts[1:]), parts[-1].last]
     spans = [
         Span(
-            part["first_batch"],
-            min(part["last_batch"] or last, last),
-            f"K {part['gamma']}" if part["gamma"] else f"K {part['test_gamma']}?",
-            part["gamma"] or part["test_gamma"],
+            part.first, end, f"K {part.gamma}{'' if part.state else '?'}" if part.gamma else "none",
+            part.gamma or None,
         )
-        if part["gamma"] or part["test_gamma"]
-        else Span(part["first_batch"], last, "none")
-        for part in schedule
-    ]
+        for part, end in zip(parts, ends, strict=True)
+    ]  # fmt: skip
     return Chart(
-        "by-batch",
-        "Speed-up by batch",
-        "Speed-up at the best draft length of each batch. Colours: the advised draft length (with "
-        "a question mark: to measure first); grey: no speculation is advised.",
-        "batch",
+        f"by-{name}",
+        f"Speed-up by {SETTINGS[name]}",
+        f"Speed-up at the best draft length of each {SETTINGS[name]}. Colours: the advised draft "
+        "length (with a question mark: to measure first); grey: no speculation is advised.",
+        SETTINGS[name],
         "times the speed without speculation",
-        series(_BEST, 0, ((point["batch"], *interval(point)) for point in rows)),
+        series(_BEST, 0, ((point[name], *interval(point)) for point in rows if fits(point))),
         levels=[BASELINE],
         spans=spans,
-        logarithmic=rows[-1]["batch"] > 16 * rows[0]["batch"],
+        logarithmic=rows[-1][name] > 16 * rows[0][name],
     )
+
+
+def _speeds(rows: Sequence[Json], settings: Sequence[str]) -> list[Chart]:
+    """Returns the chart of tokens per second with and without speculation; [] without times."""
+    if any(point["tokens_per_second"] is None for point in rows):
+        return []
+    names = {"tokens_per_second": "with speculation", "baseline_tokens_per_second": "without"}
+    return [
+        Chart(
+            "speeds",
+            "Tokens per second",
+            "All sequences together, at the best draft length and without speculation.",
+            ", ".join(SETTINGS[name] for name in settings),
+            "tokens/s",
+            [
+                each
+                for colour, (key, name) in enumerate(names.items())
+                for each in series(
+                    name, colour, ((at, point[key]) for at, point in enumerate(rows)), "bars"
+                )
+            ],
+            categories=_names(rows, settings),
+        )
+    ]
 
 
 def _side_by_side(rows: Sequence[Json], settings: Sequence[str]) -> Chart:
     """Returns the speed-ups of several settings, one dot with its interval for each."""
-    names = [", ".join(_short(point[name]) for name in settings) for point in rows]
     return Chart(
         "by-setting",
         "Speed-up by " + ", ".join(SETTINGS[name] for name in settings),
@@ -137,10 +164,14 @@ def _side_by_side(rows: Sequence[Json], settings: Sequence[str]) -> Chart:
         ", ".join(SETTINGS[name] for name in settings),
         "times the speed without speculation",
         series(_BEST, 0,
-               ((at, *interval(point)) for at, point in enumerate(rows)), "dots"),
+               ((at, *interval(point)) for at, point in enumerate(rows) if fits(point)), "dots"),
         levels=[BASELINE],
-        categories=names,
+        categories=_names(rows, settings),
     )  # fmt: skip
+
+
+def _names(rows: Sequence[Json], settings: Sequence[str]) -> list[str]:
+    return [", ".join(_short(point[name]) for name in settings) for point in rows]
 
 
 def _short(value: object) -> str:

@@ -73,7 +73,7 @@ def tree_section(document: Document) -> Section:
     """Returns the section of the JSON of `specplan tree`."""
     found = document.data
     rows = found["rows"]
-    names = [f"batch {point['batch']}" for point in rows]
+    names = [str(point["batch"]) for point in rows]
     made = [
         each
         for colour, (name, label) in enumerate(_TREES.items())

@@ -18,12 +18,12 @@ function tip(chart, x) {
 }
 
 /** Returns a series as the library draws it: its band or its bars of uncertainty first. */
-function layers(series, shade, index) {
-  const points = series.points.map((point) => [point.x, point.y]);
+function layers(series, shade, index, shift) {
+  const points = series.points.map((point) => [point.x + shift, point.y]);
   const bounded = series.points.filter((point) => point.low !== null && point.high !== null);
   const dots = series.mark === "dots";
   const main = { name: series.name, type: { bars: "bar", dots: "scatter" }[series.mark] ?? "line", data: points, color: shade, symbolSize: dots ? 11 : 6, showSymbol: points.length < 40, lineStyle: { width: 2, type: series.mark === "dashed" ? "dashed" : "solid" }, barMaxWidth: 34, z: dots ? 5 : 3 };
-  if (dots) main.markLine = { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: shade, type: "solid", width: 2 }, data: bounded.map((point) => [{ coord: [point.x, point.low] }, { coord: [point.x, point.high] }]) };
+  if (dots) main.markLine = { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: shade, type: "solid", width: 2 }, data: bounded.map((point) => [{ coord: [point.x + shift, point.low] }, { coord: [point.x + shift, point.high] }]) };
   if (dots || bounded.length < 2) return [main];
   const edge = { type: "line", stack: `band ${index}`, stackStrategy: "all", symbol: "none", silent: true, lineStyle: { opacity: 0 }, tooltip: { show: false }, color: shade };
   return [
@@ -36,30 +36,41 @@ function layers(series, shade, index) {
 function options(chart, width) {
   const [ink, faint, line, card] = ["ink", "faint", "line", "card"].map(colour);
   const ys = chart.series.flatMap((series) => series.points.flatMap((point) => [point.y, point.low ?? point.y, point.high ?? point.y]));
-  const xs = [...chart.series.flatMap((series) => series.points.map((point) => point.x)), ...(chart.diagonal ? ys : []), ...chart.spans.flatMap((span) => [span.first, span.last])];
+  const xs = [...chart.series.flatMap((series) => series.points.map((point) => point.x)), ...chart.spans.flatMap((span) => [span.first, span.last])];
   const [first, last] = [Math.min(...xs), Math.max(...xs)];
-  const rule = (label, from, to, above) => ({ type: "line", silent: true, color: faint, symbolSize: 0, lineStyle: { width: 1, type: "dotted", color: ink }, data: [{ value: from, label: { show: label !== "", formatter: label, position: "right", distance: 0, offset: [0, above], color: ink, backgroundColor: colour("paper"), padding: 1 } }, to] });
-  const ends = chart.categories.length ? [0, chart.categories.length - 1] : [first, last];
   const share = (x) => (chart.logarithmic ? Math.log(x / first) / Math.log(last / first) : (x - first) / (last - first));
   const side = chart.spans.length !== 1 ? "insideTop" : share(chart.spans[0].first) < 0.1 ? "insideTopLeft" : share(chart.spans[0].last) > 0.9 ? "insideTopRight" : "insideTop";
-  const areas = chart.spans.map((span) => [{ name: span.label, xAxis: span.first, itemStyle: { color: span.colour === null ? faint : colour(`colour-${span.colour % 8}`), opacity: 0.14 } }, { xAxis: span.last }]);
-  const axis = { nameLocation: "middle", nameTextStyle: { color: faint, fontSize: 13 }, axisLabel: { color: faint, fontSize: 12 }, axisLine: { lineStyle: { color: line } }, splitLine: { lineStyle: { color: line, opacity: 0.6 } } };
-  const names = chart.series.map((series) => series.name);
+  const fits = (span) => (share(span.last) - share(span.first)) * (width - 82) > 7 * span.label.length;
+  const areas = chart.spans.map((span) => [{ name: span.label, xAxis: span.first, label: { show: fits(span) }, itemStyle: { color: span.colour === null ? faint : colour(`colour-${span.colour % 8}`), opacity: 0.14 } }, { xAxis: span.last }]);
+  const axis = { nameLocation: "middle", nameTextStyle: { color: faint, fontSize: 13 }, axisLabel: { color: faint, fontSize: 12 }, axisLine: { onZero: false, lineStyle: { color: line } }, splitLine: { lineStyle: { color: line, opacity: 0.6 } } };
+  const names = chart.series.map((series) => series.name), several = names.length > 1;
+  const named = chart.categories.length > 0, bars = chart.series.some((series) => series.mark === "bars");
+  // Dots of one category are side by side, so that their intervals do not hide each other.
+  const shift = (index) => (named && !bars ? (index - (names.length - 1) / 2) * 0.14 : 0);
+  const places = bars ? { type: "category", data: chart.categories }
+    : named ? { type: "value", min: -0.5, max: chart.categories.length - 0.5, minInterval: 1, maxInterval: 1 }
+    : { type: chart.logarithmic ? "log" : "value", logBase: 2, min: first, max: last };
+  const end = (value) => (named || Number.isInteger(value) ? null : false);
+  const label = { ...axis.axisLabel, hideOverlap: true, showMinLabel: end(first), showMaxLabel: end(last), formatter: named && !bars ? (x) => chart.categories[x] ?? "" : undefined };
+  const heights = [...ys, ...chart.levels.map((level) => level.y)];
+  const levels = chart.levels.map((level) => ({ yAxis: level.y, label: { show: level.label !== "", formatter: level.label, position: "insideStartTop", color: ink, backgroundColor: colour("paper"), padding: 1 } }));
   return {
     animation: false,
     textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
-    grid: { left: 58, right: 24, top: 30, bottom: 52 + 22 * Math.ceil(names.join("      ").length * 8 / width) },
-    legend: { data: names, bottom: 0, left: 0, textStyle: { color: faint, fontSize: 13 }, inactiveColor: line, selectedMode: true },
-    tooltip: { trigger: chart.diagonal ? "item" : "axis", confine: true, backgroundColor: card, borderColor: faint, textStyle: { color: ink }, formatter: (found) => tip(chart, Number([found].flat()[0].value[0])) },
+    grid: { left: 58, right: 24, top: 30, bottom: 52 + (several ? 22 * Math.ceil(names.join("      ").length * 8 / width) : 0) },
+    legend: { show: several, data: names, bottom: 0, left: 0, textStyle: { color: faint, fontSize: 13 }, inactiveColor: line, selectedMode: true },
+    tooltip: { trigger: "axis", confine: true, backgroundColor: card, borderColor: faint, textStyle: { color: ink }, formatter: (found) => { const x = Number([found].flat()[0].value[0]); return tip(chart, named ? Math.round(x) : x); } },
     dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: "shift", moveOnMouseWheel: false, preventDefaultMouseMove: false, filterMode: "none" }],
-    xAxis: { ...axis, type: chart.categories.length ? "category" : chart.logarithmic ? "log" : "value", logBase: 2, data: chart.categories.length ? chart.categories : undefined, name: chart.x, nameGap: 30, min: chart.categories.length || chart.diagonal ? undefined : first, max: chart.categories.length || chart.diagonal ? undefined : last, scale: true, splitLine: { show: false }, axisLabel: { ...axis.axisLabel, hideOverlap: true, showMinLabel: chart.categories.length > 0 || Number.isInteger(first) ? null : false, showMaxLabel: chart.categories.length > 0 || Number.isInteger(last) ? null : false } },
-    yAxis: { ...axis, type: "value", name: chart.y, nameGap: 42, scale: chart.diagonal, max: chart.highest ?? undefined },
+    xAxis: { ...axis, ...places, name: chart.x, nameGap: 30, scale: true, splitLine: { show: false }, axisLabel: label },
+    yAxis: { ...axis, type: "value", name: chart.y, nameGap: 42, min: Math.min(...heights) > -1e-9 ? 0 : undefined },
     series: [
-      ...chart.series.flatMap((series, index) => layers(series, colour(`colour-${series.colour % 8}`), index)),
-      ...chart.levels.map((level) => rule(level.label, [ends[0], level.y], [ends[1], level.y], -9)),
-      ...(chart.diagonal ? [rule("", [Math.max(Math.min(...ys), first), Math.max(Math.min(...ys), first)], [last, last], 0)] : []),
-      { type: "line", silent: true, symbol: "none", lineStyle: { opacity: 0 }, data: [[ends[0], Math.min(...ys)], [ends[1], Math.max(...ys)]], markArea: { silent: true, label: { color: ink, position: side }, data: areas } },
-      { type: "scatter", silent: true, symbol: "circle", symbolSize: 17, itemStyle: { color: "transparent", borderColor: ink, borderWidth: 2 }, z: 6, data: chart.marks.map(([label, x, y]) => ({ value: [x, y], label: { show: true, formatter: label, position: "top", color: ink, fontWeight: "bold" } })) },
+      ...chart.series.flatMap((series, index) => layers(series, colour(`colour-${series.colour % 8}`), index, shift(index))),
+      {
+        type: "line", silent: true, symbol: "none", lineStyle: { opacity: 0 }, tooltip: { show: false }, z: 4, data: [[first, Math.min(...heights)], [last, Math.max(...heights)]],
+        markArea: { silent: true, label: { color: ink, position: side }, data: areas },
+        markLine: { silent: true, symbol: "none", lineStyle: { color: ink, width: 1, type: "dotted" }, data: levels },
+      },
+      { type: "scatter", silent: true, symbol: "circle", symbolSize: 17, itemStyle: { color: "transparent", borderColor: ink, borderWidth: 2 }, z: 6, data: chart.marks.map(([label, x, y]) => ({ value: [x, y], label: { show: true, formatter: label, position: "top", color: ink, fontWeight: "bold", backgroundColor: colour("paper"), padding: 1 } })) },
     ],
   };
 }

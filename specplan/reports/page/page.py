@@ -17,7 +17,7 @@ from specplan.reports.page.plans import plan_section
 from specplan.reports.page.profiles import Flags, answer, profiles_section, ranked
 from specplan.reports.page.sizes import size_section
 from specplan.reports.page.traffic import burst_section, traffic_section
-from specplan.reports.page.tunings import tuning_section
+from specplan.reports.page.tunings import tuned_of, tuning_section
 
 HERE = Path(__file__).parent
 LIBRARY = HERE / "echarts" / "echarts.common.min.js"
@@ -30,6 +30,8 @@ _SECTIONS: dict[str, Callable[[Document], Section]] = {
     "observe": observation_section,
     "compare": comparison_section,
     "tree": tree_section,
+    "tune": tuning_section,
+    "validate": validation_section,
 }
 
 
@@ -38,8 +40,6 @@ def sections(inputs: Inputs, exported: Flags) -> list[Section]:
     return [
         *([profiles_section(inputs.profiles, exported)] if inputs.profiles else []),
         *map(section, inputs.documents),
-        *(tuning_section(file, tuned) for file, tuned in inputs.tunings),
-        *(validation_section(file, results) for file, results in inputs.validations),
     ]
 
 
@@ -90,8 +90,9 @@ def page_json(inputs: Inputs, made: Sequence[Section], exported: Flags) -> dict[
     """Returns the page's advice, and its ranking of drafts, as a JSON object."""
     drafts = ranked(inputs.profiles)
     tunings = [
-        {"file": file, "confidence": tuned.confidence, "advised": builtins(tuned.advised)}
-        for file, tuned in inputs.tunings
+        {"file": each.file, "confidence": tuned.confidence, "advised": builtins(tuned.advised)}
+        for each in inputs.documents
+        if _SECTIONS[each.kind] is tuning_section and (tuned := tuned_of(each))
     ]
     top = answer(drafts, exported) if drafts else {"headline": made[0].headline}
     parts = [{"kind": part.kind, "about": part.about, "headline": part.headline} for part in made]

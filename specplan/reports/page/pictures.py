@@ -60,7 +60,6 @@ class Chart:
     """A chart with its title and a sentence on how to read it.
 
     marks: labelled points (label, x, y), such as the advised draft length.
-    diagonal: whether the line x = y is drawn.
     categories: names of x = 0, 1, …; empty if x is a number.
     logarithmic: whether the horizontal axis is logarithmic.
     """
@@ -74,7 +73,6 @@ class Chart:
     levels: Sequence[Threshold] = ()
     spans: Sequence[Span] = ()
     marks: Sequence[tuple[str, float, float]] = ()
-    diagonal: bool = False
     categories: Sequence[str] = ()
     logarithmic: bool = False
 
@@ -122,6 +120,10 @@ class Section:
     command: str | None = None
     notes: Sequence[str] = ()
     explorer: Mapping[str, Any] | None = None
+
+    @property
+    def title(self) -> str:
+        return ": ".join(filter(None, [self.kind, self.about]))
 
 
 def series(

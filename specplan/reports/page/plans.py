@@ -178,7 +178,6 @@ def plan_inputs(found: Json) -> list[tuple[str, str]]:
              "baseline_ms_per_token": "ms per token without speculation",
              "baseline_tokens_per_second": "tokens per second without speculation"}  # fmt: skip
     pairs = [(label, found.get(name)) for name, label in names.items()]
-    pairs.append(("cost", (found.get("cost") or {}).get("source")))
     return [
         (label, f"{value:.4g}" if isinstance(value, float) else str(value))
         for label, value in pairs

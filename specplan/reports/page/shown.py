@@ -26,14 +26,13 @@ def section_of(data: Any) -> Section:
     plain = decode(json_text(data))  # as a file has it: lists, and no tuples
     kind = recognised(plain)
     if kind is None:
-        raise ValueError("a page needs an answer of plan, tree, traffic, size, observe or compare")
+        raise ValueError("a page needs the answer of a command, got another")
     return section(Document("", kind, plain))
 
 
 def write_page(made: Section, path: Path) -> None:
     """Writes the page of one answer."""
-    title = f"{made.kind}: {made.about}" if made.about else made.kind
-    write_whole(path, page([made], title=title).encode())
+    write_whole(path, page([made], title=made.title).encode())
 
 
 def write_plot(made: Section, path: Path) -> None:

@@ -18,9 +18,17 @@ from specplan.reports.page.pictures import (
     ranged,
     series,
 )
+from specplan.reports.simulated import POLICIES
 
 Json = Mapping[str, Any]
 WAYS = {True: "with speculation", False: "without"}
+# Rates that keep the targets, by name in JSON.
+_WITHIN = {
+    "slo_requests_per_second": "Mean times meet the targets",
+    "most_requests_per_second_at_share": "{} of the requests meet them",
+}
+# The largest ratio of the capacity to the largest stated rate at which a chart shows the capacity.
+_SHOWN_CAPACITY = 2.0
 
 
 def traffic_section(document: Document) -> Section:
@@ -37,7 +45,7 @@ def traffic_section(document: Document) -> Section:
         about=document.about,
         headline=_headline(found),
         sure=_sure(found),
-        charts=[*charts, *_within(simulated, rows)],
+        charts=[*charts, *_within(found)],
         tables=[_table(rows), *_simulated_table(simulated)],
         flags=document.flags,
         inputs=[
@@ -66,10 +74,14 @@ def _headline(found: Json) -> str:
 
 def _sure(found: Json) -> list[str]:
     lines = [f"Intervals: {percent()}."] if found.get("draws") else []
-    for name, text in (("slo_requests_per_second", "with speculation"),
-                       ("slo_requests_per_second_without", "without")):  # fmt: skip
-        if found.get(name) is not None:
-            lines.append(f"Within the latency targets: up to {found[name]:.3g} requests/s {text}.")
+    share = found.get("share")
+    for name, text in _WITHIN.items():
+        ends = found.get(name), found.get(f"{name}_without")
+        if None not in ends:
+            words = text.format(f"{100 * share:g} %" if share else "")
+            lines.append(
+                f"{words} up to {ends[0]:.3g} requests/s with speculation, {ends[1]:.3g} without."
+            )
     chances = [
         f"{chance(point['gain_probability'])} at {point['rate']:g}"
         for point in found["rows"]
@@ -102,35 +114,41 @@ def _times(found: Json, name: str, title: str, unit: str, targets: Mapping[str, 
         made += series(WAYS[way], colour, points)
     rates = [point["rate"] for point in rows]
     capacity = max(found["most_requests_per_second"], found["most_requests_per_second_without"])
+    beyond = Span(capacity, max(*rates, 1.05 * capacity), "beyond the capacity")
     short = name.removesuffix("_ms")
     return Chart(
         short,
         f"{title} by rate",
-        "Predicted for requests that arrive at random. Grey: rates beyond the capacity.",
+        "Predicted means for requests that arrive at random. Grey: beyond the capacity.",
         "requests a second",
         unit,
         made,
         levels=[Threshold(targets[short], "target")] if short in targets else [],
-        spans=[Span(capacity, max(rates), "beyond the capacity")] if capacity < max(rates) else [],
+        spans=[beyond] if capacity < _SHOWN_CAPACITY * max(rates) else [],
     )
 
 
-def _within(simulated: Sequence[Json], rows: Sequence[Json]) -> list[Chart]:
+def _within(found: Json) -> list[Chart]:
     """Returns the chart of the share of requests within the targets, by rate and policy."""
+    simulated = [point for point in found.get("simulated") or () if point["goodput"] is not None]
+    if not simulated:
+        return []
     made: list[Series] = []
     ordered = sorted(simulated, key=lambda point: (point["policy"], point["rate"]))
     for colour, (policy, points) in enumerate(groupby(ordered, lambda point: point["policy"])):
-        shares = [
-            (point["rate"], point.get("share_within", point.get("goodput_share")))
-            for point in points
-        ]
-        made += series(policy, colour, shares)
-    reading = "Share of simulated requests that keep every latency target."
-    if not made:
-        return []
+        shares = ((point["rate"], 100 * point["goodput"] / point["rate"]) for point in points)
+        made += series(_policy(policy), colour, shares)
+    share = found.get("share")
+    levels = [Threshold(100 * share, f"{100 * share:g} %")] if share else []
+    reading = "Per cent of simulated requests that meet every latency target."
     return [
-        Chart("within", "Requests within the targets", reading, "requests a second", "share", made)
-    ]
+        Chart("within", "Requests within the targets", reading, "requests a second", "per cent",
+              made, levels=levels)
+    ]  # fmt: skip
+
+
+def _policy(name: str) -> str:
+    return {"none": "without", "fixed": "K fixed"}.get(name, f"K {POLICIES.get(name, name)}")
 
 
 def _table(rows: Sequence[Json]) -> Table:
@@ -140,7 +158,7 @@ def _table(rows: Sequence[Json]) -> Table:
             WAYS[point["speculation"]],
             str(point["gamma"] or "none"),
             *(
-                [number(point.get("batch"), 1), ranged(point, "tpot_ms"),
+                [number(point.get("batch"), 1), _per_token(point),
                  number(point.get("ttft_ms"), 0), number(point["tokens_per_second"], 0),
                  chance(point.get("gain_probability"))]
                 if point["stable"]
@@ -157,12 +175,24 @@ def _table(rows: Sequence[Json]) -> Table:
     )  # fmt: skip
 
 
+def _per_token(point: Json) -> str:
+    """Returns the time per token with its interval, whose high end may be an overload."""
+    low, high = point.get("tpot_ms_low"), point.get("tpot_ms_high")
+    if low is None or high is not None:
+        return ranged(point, "tpot_ms")
+    return f"{number(point['tpot_ms'])} [{number(low)}, overloaded]"
+
+
 def _simulated_table(simulated: Sequence[Json]) -> list[Table]:
     if not simulated:
         return []
     names = ("tpot_ms", "tpot_ms_p50", "tpot_ms_p99", "ttft_ms", "ttft_ms_p50", "ttft_ms_p99")
     cells = [
-        [f"{point['rate']:g}", point["policy"], *(number(point.get(name), 1) for name in names)]
+        [
+            f"{point['rate']:g}",
+            _policy(point["policy"]),
+            *(number(point.get(name), 1) for name in names),
+        ]
         for point in simulated
     ]
     heads = [name.replace("_ms", " ms").replace("_", " ") for name in names]

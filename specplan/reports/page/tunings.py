@@ -1,10 +1,14 @@
 """The section of a tuning: the path of runs, each expected and measured, and the advice."""
 
+from collections.abc import Mapping
 from itertools import groupby
+
+from msgspec import convert
 
 from engines.tuning.tuned import Advised, Tuned, TunedRun
 from simulator.choice.advice import certainty, percentage
 from simulator.numerics.intervals import percent
+from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import (
     Chart,
     Section,
@@ -22,8 +26,9 @@ _MEDIAN = (
 )
 
 
-def tuning_section(file: str, tuned: Tuned, command: str | None = None) -> Section:
-    """Returns the section of the file that `specplan tune -o` writes."""
+def tuning_section(document: Document) -> Section:
+    """Returns the section of the JSON of `specplan tune`."""
+    tuned = tuned_of(document)
     runs = sorted(tuned.rows, key=lambda run: run.concurrency)
     groups = [(at, list(group)) for at, group in groupby(runs, lambda run: run.concurrency)]
     advised = [
@@ -45,17 +50,26 @@ def tuning_section(file: str, tuned: Tuned, command: str | None = None) -> Secti
         sure.append(f"Not decided: K = {tuned.next_gamma} is worth a run.")
     return Section(
         kind="Tuned on this machine",
-        about=", ".join([*map(str, (tuned.setup.get(name) for name in ("target", "draft", "engine")
-                                    if tuned.setup.get(name))), *filter(None, [file])]),
+        about=_about(tuned.setup, document.file),
         headline=f"{'; '.join(advised)}." if advised else "No run has finished.",
         sure=sure,
         charts=[_path(at, group) for at, group in groups],
         tables=[_advice(tuned), _runs(runs)],
         flags={"server": tuned.flags} if tuned.flags else {},
         inputs=[(name, str(value)) for name, value in tuned.setup.items()],
-        command=command,
+        command=document.command,
         notes=[_MEDIAN, *tuned.notes],
-    )  # fmt: skip
+    )
+
+
+def tuned_of(document: Document) -> Tuned:
+    return convert(document.data, Tuned)
+
+
+def _about(setup: Mapping[str, object], file: str) -> str:
+    names = [f"{setup[name]}" if setup.get(name) else None for name in ("target", "draft")]
+    engine = f"engine {setup['engine']}" if setup.get("engine") else None
+    return ", ".join(filter(None, [" drafted by ".join(filter(None, names)), engine, file]))
 
 
 def _path(concurrency: int, runs: list[TunedRun]) -> Chart:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -18,7 +19,7 @@ from estimator.profiles.profile_file import write_profile
 from specplan.main import main
 from specplan.reports.page.page import LIBRARY
 from specplan.reports.profile import profile_text
-from tests.specplan.made_profiles import made_profile, made_tuning
+from tests.specplan.made_profiles import made_profile, made_tuning, made_validation
 
 
 @pytest.fixture
@@ -259,3 +260,103 @@ def test_json_that_lacks_what_a_command_writes_is_refused(tmp_path: Path) -> Non
     refused = run(str(path), "-o", str(tmp_path / "page.html"))
     assert refused.exit_code == 2
     assert "plan.json must be the JSON that specplan writes for a plan" in refused.stderr
+
+
+RUNS = (
+    "--run gamma=0,tpot=10,batch=1 --run gamma=0,tpot=20,batch=4 "
+    "--run gamma=2,tpot=6,length=2,batch=1 --run gamma=2,tpot=30,length=2,batch=4"
+)
+TRAFFIC = (
+    "traffic --rate 0.5,2 --prompt-tokens 9 --output-tokens 50 --prompt-ms 20 --slots 4 --slo "
+    f"tpot=20 {RUNS} --json"
+)
+DOCS = Path(__file__).parents[3] / "docs"
+LLAMA = (
+    f"--target-config {DOCS}/configs/llama-3.1-8b.json "
+    f"--draft-config {DOCS}/configs/llama-3.2-1b.json --alpha 0.7 --gpu h100"
+)
+NAMED = {
+    **ANSWERS,
+    "Traffic": f"{TRAFFIC} --simulate",
+    "Burst": TRAFFIC.replace("--rate 0.5,2", "--burst 8").replace("--slo tpot=20 ", ""),
+    "Observed": f"observe {DOCS}/examples/answers.jsonl --gamma 4 --c 0.1 --json",
+    "Comparison": f"compare {DOCS}/examples/embedded.json {DOCS}/examples/lookup.json --json",
+    "Size": "size --rate 10 --prompt-tokens 500 --output-tokens 200 --slo ttft=500,tpot=12 "
+    f"--target-config {DOCS}/configs/llama-3.1-8b.json --gpu h100 --gpus-per-replica 1 "
+    f"--draft config={DOCS}/configs/llama-3.2-1b.json,alpha=0.7 --json",
+    "Tuning": "",
+    "Validation": "",
+}
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+# Strings that programs read: their values are of a fixed set.
+FIXED = ("format", "policy", "binds")
+
+
+def with_evil_names(value: Any, key: str = "") -> Any:
+    """Returns a JSON value with markup at the end of each text in it."""
+    if isinstance(value, dict):
+        return {name: with_evil_names(each, name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [with_evil_names(each, key) for each in value]
+    return f"{value} {EVIL}" if isinstance(value, str) and key not in FIXED else value
+
+
+def answer_of(kind: str) -> Any:
+    made = {"Tuning": made_tuning, "Validation": lambda: made_validation("embedded")}
+    if kind in made:
+        return made[kind]()
+    printed = CliRunner().invoke(main, NAMED[kind].split())
+    assert printed.exit_code == 0, printed.output
+    return json.loads(printed.stdout)
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_names_in_the_json_of_each_command_are_text_and_never_markup(kind: str, reported) -> None:
+    page = reported(
+        answer=with_evil_names(answer_of(kind) | {"command": f"specplan --page {EVIL}"})
+    )
+    own = page.replace(LIBRARY.read_text(encoding="utf-8"), "")
+    assert own.count("</script>") == 3
+    assert "<img" not in own
+    assert "&lt;img src=x" in own
+
+
+def test_a_plan_by_batch_says_where_speculation_pays_and_where_it_is_undecided(reported) -> None:
+    made = CliRunner().invoke(main, f"plan {LLAMA} --batch 1,8,128,300 --json".split())
+    found = json.loads(made.stdout)
+    decided = ((2, None), (2, None), (0, 1), (0, None))
+    for row, (advised, test) in zip(found["rows"], decided, strict=True):
+        row |= {"advised_gamma": advised, "test_gamma": test}
+    ranges = ((1, 90, 2), (91, 250, 1), (251, 300, None))
+    found["schedule"] = [
+        {"first_batch": first, "last_batch": last, "gamma": 0, "test_gamma": gamma}
+        for first, last, gamma in ranges
+    ]
+    page = reported(answer=found)
+    assert headline(page) == (
+        "K = 2 up to batch 90; undecided from batch 91 to 250: measure K = 1 and K = 0; no "
+        "speculation from batch 251 to 300."
+    )
+    for cells in ("1 to 90</th><td>2</td><td>advised", "251 to 300</th><td>none</td><td>"):
+        assert f'<th scope="row">{cells}</td>' in page
+    found["rows"][-1]["fits"] = False
+    assert "1 of 4 settings do not fit into memory." in reported(answer=found)
+
+
+def test_a_validation_shows_the_intervals_of_the_prediction_and_of_the_measurement(
+    reported,
+) -> None:
+    found = made_validation("embedded")
+    found["rows"][0] |= {"predicted_ahead_low": 1.125, "predicted_ahead_high": 1.875}
+    page = reported(answer=found)
+    measured = found["rows"][0]
+    assert '"high": 1.875, "low": 1.125' in page
+    assert f'"high": {measured["measured_high"]}, "low": {measured["measured_low"]}' in page
+
+
+def test_simulated_traffic_shows_the_share_within_targets(reported) -> None:
+    found = answer_of("Traffic")
+    page = reported(answer=found)
+    assert "Requests within the targets" in page
+    for point in found["simulated"]:
+        assert f'"y": {100 * point["goodput"] / point["rate"]}' in page
