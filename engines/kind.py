@@ -56,10 +56,15 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """The draft to load: a name or folder, and a `simulator.cost.roofline.shapes.DraftKind`."""
+    """The draft to load.
+
+    name: a name or folder. kind: a `simulator.cost.roofline.shapes.DraftKind`.
+    sampling: whether its tokens are sampled or the likeliest; None: the engine's default.
+    """
 
     name: str
     kind: str = "model"
+    sampling: DraftSampling | None = None
 
     @property
     def head(self) -> HeadKind | None:
@@ -83,8 +88,8 @@ class Exports:
     """Functions that write an engine's settings as text to paste; None if it lacks the feature.
 
     model_method: the engine's name for a separate draft model; `HeadKind` has the names of heads.
-    fixed: drafts exactly γ tokens per block. Arguments: γ, at least 1; the draft; its sampling and
-      the verification (None: unknown); the threshold of `stopping` (0: none; None: leave it as is).
+    fixed: drafts exactly γ tokens per block. Arguments: γ, at least 1; the draft; the verification
+      (None: unknown); the threshold of `stopping` (0: none; None: leave it as is).
     stopping: rule that ends an unsure draft (`simulator.acceptance.stopping`); empty: none.
     draft_sampling: how the engine drafts by default; None: its flags always state it.
     judges_blocks: whether the engine offers block verification (Sun et al. 2024).
@@ -101,7 +106,7 @@ class Exports:
     """
 
     model_method: str
-    fixed: Callable[[int, Drafted, DraftSampling | None, Verification | None, float | None], str]
+    fixed: Callable[[int, Drafted, Verification | None, float | None], str]
     draft_sampling: DraftSampling | None
     stopping: str = ""
     judges_blocks: bool = False

@@ -5,10 +5,10 @@ import shlex
 from engines.kind import Drafted, EngineKind, Exports, PrintedCounts, later, methods_of
 
 
-def _fixed(gamma: int, draft: Drafted, sampling: str | None, _: object, p_min: float | None) -> str:
+def _fixed(gamma: int, draft: Drafted, _: object, p_min: float | None) -> str:
     # p-min 0: draft on however unsure the draft is. Builds before May 2026 say --draft-max.
     stop = "" if p_min is None else f" --spec-draft-p-min {p_min:g}"
-    drawn = " --spec-draft-sampling probabilistic" if sampling == "sampled" else ""
+    drawn = " --spec-draft-sampling probabilistic" if draft.sampling == "sampled" else ""
     model = ""
     if draft.file is not None and draft.file.startswith("hf:"):
         model = f" --spec-draft-hf {shlex.quote(draft.file.removeprefix('hf:'))}"

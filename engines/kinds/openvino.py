@@ -3,9 +3,7 @@
 from engines.kind import Drafted, EngineKind, Exports, later
 
 
-def _fixed(
-    gamma: int, draft: Drafted, _sampling: object, _rule: object, p_min: float | None
-) -> str:
+def _fixed(gamma: int, draft: Drafted, _rule: object, p_min: float | None) -> str:
     stop = [] if p_min is None else [f"config.assistant_confidence_threshold = {p_min:g}"]
     return "\n".join(
         (

@@ -3,9 +3,7 @@
 from engines.kind import EARLIEST, Drafted, EngineKind, Exports, later
 
 
-def _fixed(
-    gamma: int, _draft: Drafted, _sampling: object, _rule: object, p_min: float | None
-) -> str:
+def _fixed(gamma: int, _draft: Drafted, _rule: object, p_min: float | None) -> str:
     # Without the last two lines its own schedule changes gamma while it generates.
     # AssistedCandidateGenerator.update_candidate_strategy uses the ROC curve of its own drafts.
     tuned = "# with scikit-learn installed, transformers changes this threshold as it generates"

@@ -37,6 +37,8 @@ _NO_ZERO = """\
 # The plan has 0 from batch {batch} on, and 1 is written here: with 0, 232 tokens/s fell to 24 at
 # the edge of the range (49548), and DSpark does not start (pull request 47737)."""
 _UNTESTED = "# vLLM tests schedules with EAGLE, EAGLE-3 and DFlash; others may not work."
+# `DraftSampleMethod` in vllm/config/speculative.py (commit 002e77c1f0ef, 2026); greedy by default.
+_SAMPLE_METHODS = {"argmax": "greedy", "sampled": "probabilistic"}
 _TESTED = ("eagle", "eagle3", "dflash")
 # Times per token of a schedule that never drafts, and of a server without speculation: 15.317 and
 # 14.374 ms at 2 requests, 93.820 and 77.164 ms at 189 (H100 NVL, vLLM 0.27.1, a comment on issue
@@ -59,17 +61,15 @@ def _config(gamma: int, draft: Drafted) -> dict[str, object]:
     if draft.file is not None:
         config["model"] = draft.file
     config["num_speculative_tokens"] = gamma
+    if draft.sampling is not None:
+        config["draft_sample_method"] = _SAMPLE_METHODS[draft.sampling]
     if draft.head is not None and draft.head.parallel_drafting:
         config["parallel_drafting"] = True
     return config
 
 
-def _fixed(
-    gamma: int, draft: Drafted, sampling: str | None, verification: str | None, _p_min: float | None
-) -> str:
+def _fixed(gamma: int, draft: Drafted, verification: str | None, _p_min: float | None) -> str:
     config = _config(gamma, draft)
-    if sampling is not None:
-        config["draft_sample_method"] = "greedy" if sampling == "argmax" else "probabilistic"
     if verification == "block":
         config["rejection_sample_method"] = "block"
     in_part = draft.head is not None and draft.head.drafts_blocks

@@ -79,7 +79,7 @@ class Sglang(CommandPair):
         flags = [*self.command, "--model-path", model]
         environment = {}
         if setting.gamma > 0:
-            fixed = exports_of("sglang").fixed(setting.gamma, Drafted(self.draft), None, None, 0.0)
+            fixed = exports_of("sglang").fixed(setting.gamma, Drafted(self.draft), None, 0.0)
             flags += shlex.split(fixed)
             if setting.synthetic is not None:
                 # A single number: mean tokens per pass, including the target's own token.

@@ -70,7 +70,8 @@ class Bench(ExitStack):
 
     def flags(self, advised: Sequence[Advised], draft: str) -> str:
         """Returns the server's flags that set γ for each concurrency; "" if no flags are known."""
-        exports, drafted = self.kind.exports, Drafted(draft)
+        exports = self.kind.exports
+        drafted = Drafted(draft, sampling=self.how.draft_sampling)
         different = len({(each.gamma, each.p_min) for each in advised})
         if exports is None or not advised:
             return ""
@@ -79,8 +80,8 @@ class Bench(ExitStack):
             return exports.schedule(schedule(gammas), drafted)
         lines = []
         for each in advised:
-            setting = (each.gamma, drafted, self.how.draft_sampling, None, each.p_min)
-            line = exports.fixed(*setting) if each.gamma else NO_DRAFT
+            fixed = each.gamma > 0
+            line = exports.fixed(each.gamma, drafted, None, each.p_min) if fixed else NO_DRAFT
             lines.append(line if different == 1 else f"# {each.concurrency} at once:\n{line}")
         return lines[0] if different == 1 else "\n".join(lines)
 

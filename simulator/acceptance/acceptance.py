@@ -28,6 +28,7 @@ class Source:
     counted: whether α was inferred from counts, assuming i.i.d. acceptances.
     draft_sampling: "sampled", or "argmax" if drafts take the likeliest tokens; None: not known.
     verification: whether drafts are verified by "token" or by "block"; None: not known.
+    temperature: temperature of the target; None: not known.
     quiet: whether the machine was quiet while the acceptance was measured; None: not known.
     notes: sentences for readers of a plan.
     """
@@ -35,8 +36,16 @@ class Source:
     counted: bool = False
     draft_sampling: Literal["sampled", "argmax"] | None = None
     verification: Literal["token", "block"] | None = None
+    temperature: float | None = None
     quiet: bool | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def sampling(self) -> str:
+        """The temperature and draft sampling for which the acceptance holds, in words."""
+        heat = "not stated" if self.temperature is None else f"{self.temperature:g}"
+        way = self.draft_sampling
+        return f"temperature {heat}, {f'{way} drafts' if way else 'draft sampling not stated'}"
 
 
 STATED = Source()

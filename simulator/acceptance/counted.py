@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 
-from simulator.acceptance.acceptance import Source
+from simulator.acceptance.acceptance import STATED, Source
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import FromCounts, from_counts
 
@@ -18,12 +18,12 @@ class CountedAcceptance(FromCounts):
 
     counts: counts of one draft; if empty, the prior of its kind gives the rates.
     kind, cut_short, elsewhere: arguments of `from_counts`.
-    notes: sentences for readers of a plan.
+    source: where the counts come from.
     """
 
     _counts: tuple[Accepted, ...]
     _elsewhere: float
-    _notes: tuple[str, ...]
+    _source: Source
 
     def __init__(
         self,
@@ -32,12 +32,13 @@ class CountedAcceptance(FromCounts):
         kind: str | None = None,
         cut_short: float = 0.0,
         elsewhere: float = 0.0,
-        notes: Sequence[str] = (),
+        source: Source = STATED,
     ) -> None:
         fitted = from_counts(counts, kind=kind, cut_short=cut_short, elsewhere=elsewhere)
         numbers = {each.name: getattr(fitted, each.name) for each in fields(fitted)}
-        numbers["source"] = Source(counted=True, notes=(*fitted.contradictions, *notes))
-        given = {"_counts": tuple(counts), "_elsewhere": elsewhere, "_notes": tuple(notes)}
+        notes = (*fitted.contradictions, *source.notes)
+        numbers["source"] = replace(source, counted=True, notes=notes)
+        given = {"_counts": tuple(counts), "_elsewhere": elsewhere, "_source": source}
         for name, value in (numbers | given).items():
             object.__setattr__(self, name, value)
 
@@ -47,7 +48,7 @@ class CountedAcceptance(FromCounts):
             kind=kind,
             cut_short=self.cut_short,
             elsewhere=self._elsewhere,
-            notes=self._notes,
+            source=self._source,
         )
 
 
@@ -90,7 +91,7 @@ class AcceptedFraction(CountedAcceptance):
                 f"to be {counted.drafts:.0f}, a guess between {math.ceil(drafted / gamma)} and "
                 f"{drafted:.0f}: state the block efficiency."
             )
-        super().__init__([counted], notes=(note,))
+        super().__init__([counted], source=Source(notes=(note,)))
 
 
 class BlockEfficiency(CountedAcceptance):

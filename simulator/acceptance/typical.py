@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
+from simulator.acceptance.acceptance import Source
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.counted import CountedAcceptance
 from simulator.acceptance.rate_prior import workload_spread
@@ -23,6 +25,8 @@ class PublishedLengths:
     """Accepted lengths that a source published for a draft, its target and a workload.
 
     lengths: tokens per target call, by gamma.
+    temperature: temperature of the target; None: not stated.
+    draft_sampling: "sampled" if the source says that drafts were sampled; None: not stated.
     """
 
     name: str
@@ -33,6 +37,13 @@ class PublishedLengths:
     lengths: Mapping[int, float]
     source: str
     date: str
+    temperature: float | None
+    draft_sampling: Literal["sampled"] | None
+
+    @property
+    def held(self) -> Source:
+        """The conditions for which the lengths hold."""
+        return Source(temperature=self.temperature, draft_sampling=self.draft_sampling)
 
 
 @cache
@@ -44,7 +55,13 @@ def published_lengths() -> Mapping[str, PublishedLengths]:
     for row in rows:
         gammas, lengths = row.pop("gammas").split("/"), row.pop("lengths").split("/")
         by_gamma = {int(g): float(length) for g, length in zip(gammas, lengths, strict=True)}
-        by_name[row["name"]] = PublishedLengths(**row, lengths=by_gamma)
+        heat, drafts = row.pop("temperature"), row.pop("draft_sampling")
+        by_name[row["name"]] = PublishedLengths(
+            **row,
+            lengths=by_gamma,
+            temperature=float(heat) if heat else None,
+            draft_sampling="sampled" if drafts == "sampled" else None,
+        )
     return by_name
 
 
@@ -71,12 +88,14 @@ class Typical(CountedAcceptance):
         lengths = ", ".join(f"{length:g} at gamma {g}" for g, length in chosen.lengths.items())
         note = (
             f"Typical: {chosen.kind} draft {chosen.draft} for {chosen.target} on "
-            f"{chosen.workload}, {lengths} tokens per target call, published by {chosen.source} "
-            f"({chosen.date}). Yours will differ: measure or observe it."
+            f"{chosen.workload}, {lengths} tokens per target call ({chosen.held.sampling}), "
+            f"published by {chosen.source} ({chosen.date}). Yours will differ: measure or observe "
+            "it."
         )
         counts = [Accepted(gamma, length) for gamma, length in chosen.lengths.items()]
         kind = DRAFT_CLASSES[chosen.kind]
-        super().__init__(counts, kind=kind, elsewhere=workload_spread(), notes=(note,))
+        source = replace(chosen.held, notes=(note,))
+        super().__init__(counts, kind=kind, elsewhere=workload_spread(), source=source)
 
     def of_kind(self, kind: str | None) -> CountedAcceptance:
         return self if kind is None else super().of_kind(kind)

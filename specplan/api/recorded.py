@@ -153,7 +153,13 @@ class Recorded(Loads, Costs):
             )
         if profile.clock.quiet is False:
             notes.append("Measured while the machine was not quiet: do not trust the times.")
-        source = Source(False, sampling, verification, profile.clock.quiet, tuple(notes))
+        source = Source(
+            draft_sampling=sampling,
+            verification=verification,
+            temperature=profile.setup.sampling.get("temperature"),
+            quiet=profile.clock.quiet,
+            notes=tuple(notes),
+        )
         return replace(acceptance, source=source)
 
     def as_measured(self, acceptance: Acceptance) -> bool:
@@ -169,7 +175,9 @@ class Recorded(Loads, Costs):
 
         None: the profile has no such drafts, or the user or the server chose a way.
         """
-        if (self.draft_sampling, server, self.lenience) != (None, None, None):
+        # A server whose flags state how it drafts chooses no way.
+        chosen = server is not None and (server.exports is None or server.exports.draft_sampling)
+        if chosen or (self.draft_sampling, self.lenience) != (None, None):
             return None
         of = acceptance.source.verification
         for way, drafting in self.profile.draftings.items():

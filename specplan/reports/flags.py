@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 
 from engines.kind import EARLIEST, Drafted, Exports, exports_of, listed, methods_of, names_of
 from estimator.progress import notice
-from estimator.traces.traces import DraftSampling, Verification
+from estimator.traces.traces import Verification
 from simulator.choice.advice import percentage
 from simulator.choice.plan import Plan
 from simulator.choice.schedule import Range, schedules
@@ -60,7 +60,8 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
     """Returns the flags for one context length: one γ, or one γ for each range of batch sizes."""
     load = rows[0].setting.load
     kind = drafter.kind or ("model" if load is None else load.draft_kind)
-    draft = Drafted(drafter.model or UNNAMED, kind)
+    source = rows[0].acceptance.source
+    draft = Drafted(drafter.model or UNNAMED, kind, source.draft_sampling)
     ranges = _ranges(rows, rows[0].only) if len(rows) > 1 else ()
     row = rows[0]
     # Only an engine that ends drafts can keep a run whose drafts ended.
@@ -69,7 +70,6 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
     gamma = gamma if kept is None else kept.run.gamma
     gamma = max((each.gamma for each in ranges), default=gamma)
     named = drafter.name or drafter.kind or drafter.model
-    source = row.acceptance.source
     if load is None and not named and gamma > 0:
         notice(
             "the flags are for a separate draft model: --draft-kind names another kind "
@@ -84,7 +84,6 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
         gamma=gamma,
         draft=draft,
         drafter=drafter.name,
-        sampling=source.draft_sampling,
         verification=source.verification,
         p_min=p_min if kept is None else None,
     )
@@ -94,6 +93,10 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
         notice(f"gamma {gamma} is beyond what was observed: its speed-up is extrapolated")
     early = p_min == 0 and any(run.drafted is not None for run in row.cost.own_runs)
     yours = f"{KEPT}\n" * (early and bool(exports_of(server).stopping))
+    if row.other is not None and load is None and row.only is None:
+        from specplan.reports.profile import more_gain
+
+        yours += more_gain(row, row.other)
     return flags if gamma == 0 else yours + marked(flags, rows)
 
 
@@ -132,7 +135,6 @@ def export(
     gamma: int,
     draft: Drafted,
     drafter: str | None = None,
-    sampling: DraftSampling | None = None,
     verification: Verification | None = None,
     p_min: float | None = 0.0,
 ) -> str:
@@ -144,7 +146,6 @@ def export(
     server: one of `exported_to`.
     gamma: drafted tokens per block; 0 gives a comment that advises no speculation.
     drafter: the drafter as `measure --draft` names it, for what `draft` leaves out; None: none.
-    sampling: whether draft tokens are sampled or the likeliest; None: the engine's default.
     p_min: the confidence below which a draft ends; 0: drafts have a fixed length; None: as it runs.
     """
     if drafter is not None:
@@ -172,7 +173,7 @@ def export(
     _require_loaded(server, draft, methods_of(server))
     if p_min and not exports.stopping:
         raise ValueError(f"--export {server} has no threshold that ends a draft, got {p_min:g}")
-    return exports.fixed(gamma, draft, sampling, verification, p_min)
+    return exports.fixed(gamma, draft, verification, p_min)
 
 
 def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> str:

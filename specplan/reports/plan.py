@@ -106,8 +106,7 @@ def _origin(plan: Plan) -> str:
 
 def _assumptions(plan: Plan) -> str:
     cost, kind, origin = plan.cost, plan.acceptance.kind, plan.acceptance.source
-    drafts = f", {origin.draft_sampling} drafts" if origin.draft_sampling else ""
-    source = {"replay": f" (replayed{drafts})"}.get(kind, "")
+    source = {"replay": f" (replayed: {origin.sampling})"}.get(kind, "")
     if origin.counted:
         taken = {"iid": ", taken as"}.get(kind, " if")
         source = f" (from counts{taken} i.i.d.)"

@@ -123,6 +123,7 @@ def plan_fields(plan: Plan) -> dict[str, Any]:
             "iid_error_gamma": error_gamma,
         },
         "c_hat_is_c": plan.c_hat_is_c,
+        "temperature": source.temperature,
         "draft_sampling": source.draft_sampling,
         "verification": source.verification,
         "quiet": source.quiet,

@@ -15,6 +15,8 @@ from specplan.reports.table import GAMMA, MS, TOKENS, Column, bounds, ranged, sh
 
 TIMES_IN_DOUBT = "Do not use times in doubt: end other programs, or measure more prompts."
 _SHOWN_POSITIONS = 8
+# The least ratio of two gains for which an export names the other way to draft.
+_MORE = 1.01
 # Longest shown name of a category, so that a row fits a terminal.
 _WIDEST = 14
 
@@ -184,7 +186,7 @@ def samplings_json(plan: Plan, other: Plan, sampling: DraftSampling) -> dict[str
     sampling: "sampled" or "argmax", the drafts of `plan`; `other` is the plan for the other kind.
     """
     return {
-        way: {"advised_gamma": each.advised_gamma, "improvement_factor": _advised_gain(each)}
+        way: {"advised_gamma": each.advised_gamma, "improvement_factor": advised_gain(each)}
         for way, each in ((sampling, plan), (other_way(sampling), other))
     }
 
@@ -204,12 +206,24 @@ def other_line(other: Plan, way: DraftSampling) -> str:
 
     way: whether the drafts of `other` are sampled or argmax.
     """
-    gamma, gain = other.advised_gamma, _advised_gain(other)
+    gamma, gain = other.advised_gamma, advised_gain(other)
     found = f"K = {gamma}, {gain:.2f} times" if gamma > 0 else "do not speculate"
     return f"{drawn_by(way)}: {found}."
 
 
-def _advised_gain(plan: Plan) -> float:
+def more_gain(plan: Plan, other: Plan) -> str:
+    """Returns a comment for flags if the plan of the other way to draft gains more, else ""."""
+    own, gain = advised_gain(plan), advised_gain(other)
+    way = other.acceptance.source.draft_sampling
+    if way is None or gain <= _MORE * own:
+        return ""
+    return (
+        f"# With {way} drafts (--draft-sampling {way}) K = {other.advised_gamma} gains more: "
+        f"{gain:.2f} times, not {own:.2f}.\n"
+    )
+
+
+def advised_gain(plan: Plan) -> float:
     """Returns the speed-up at the advised γ; 1 if no speculation is advised."""
     gamma = plan.advised_gamma
     return float(plan.curve.improvement_factor[gamma - 1]) if gamma > 0 else 1.0

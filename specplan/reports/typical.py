@@ -33,7 +33,10 @@ def typical_text(known: Sequence[PublishedLengths]) -> str:
         for each in some:
             lengths = ", ".join(f"{length:.2f} at {k}" for k, length in each.lengths.items())
             lines.append(f"  {each.name:{width}}  alpha {Typical(each.name).alpha:.2f}")
-            lines += [f"    {line}" for line in folded(f"{each.workload}: {lengths}").split("\n")]
+            lines += [
+                f"    {line}"
+                for line in folded(f"{each.workload} ({each.held.sampling}): {lengths}").split("\n")
+            ]
     return "\n".join(lines)
 
 

@@ -45,12 +45,34 @@ def test_the_table_shows_the_k_of_each_export_by_name(both: str) -> None:
     assert data["advised_gamma"] == sampled
     text = run("plan", "--profile", both)
     assert drafts(text) == [str(sampled), str(argmax)]
-    assert "(replayed, sampled drafts)" in text.partition("Argmax drafts, as by default in")[0]
-    assert "(replayed, argmax drafts)" in text.partition("Argmax drafts, as by default in")[2]
+    assert (
+        "(replayed: temperature not stated, sampled drafts)"
+        in text.partition("Argmax drafts, as by default in")[0]
+    )
+    assert (
+        "(replayed: temperature not stated, argmax drafts)"
+        in text.partition("Argmax drafts, as by default in")[2]
+    )
     exported = run("plan", "--profile", both, "--export", "llama.cpp")
     assert f"--spec-draft-n-max {argmax} " in exported
     alone = run("plan", "--profile", both, "--draft-sampling", "argmax")
     assert drafts(alone) == [str(argmax)]
+
+
+def test_an_export_names_drafts_that_gain_more(both: str) -> None:
+    ways = json.loads(run("plan", "--profile", both, "--json"))["by_draft_sampling"]
+    better, worse = sorted(ways, key=lambda way: -ways[way]["improvement_factor"])
+    text = run("plan", "--profile", both, "--export", "vllm")
+    assert json.loads(run("plan", "--profile", both, "--json"))["draft_sampling"] == better
+    assert "gains more" not in text
+    data = json.loads(Path(both).read_text())
+    data |= {"draft_sampling": worse, "alpha": data["draftings"][worse]["alpha"]}
+    del data["improvement_factor"]
+    Path(both).write_text(json.dumps(data))
+    other = run("plan", "--profile", both, "--export", "vllm")
+    assert f"# With {better} drafts (--draft-sampling {better}) K = " in other
+    chosen = run("plan", "--profile", both, "--export", "vllm", "--draft-sampling", worse)
+    assert "gains more" not in chosen
 
 
 def test_one_line_suffices_where_both_ways_have_one_k(tmp_path: Path) -> None:

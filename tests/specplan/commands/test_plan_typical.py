@@ -59,6 +59,30 @@ def test_a_block_drafters_length_is_the_one_published_at_its_gamma() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "temperature", "sampling", "words"),
+    [
+        ("dspark-deepseek-v4-pro-code-direct", 1.0, "sampled", "temperature 1, sampled drafts"),
+        ("eagle3-kimi-k2.5-code-direct", 0.6, None, "temperature 0.6, draft sampling not stated"),
+        ("model-apertus-v1.5-70b-code", 0.0, None, "temperature 0, draft sampling not stated"),
+        (
+            "eagle3-llama-3.1-8b-chat",
+            None,
+            None,
+            "temperature not stated, draft sampling not stated",
+        ),
+    ],
+)
+def test_a_plan_says_for_which_temperature_and_drafts_a_published_length_holds(
+    name: str, temperature: float | None, sampling: str | None, words: str
+) -> None:
+    plan = run_json(f"--typical {name} --c 0.05")
+    assert (plan["temperature"], plan["draft_sampling"]) == (temperature, sampling)
+    assert any(f"({words})" in note for note in plan["notes"])
+    flags = run(f"--typical {name} --c 0.05 --export vllm").stdout
+    assert ('"draft_sample_method": "probabilistic"' in flags) == (sampling == "sampled")
+
+
 def test_an_unknown_name_is_told_the_few_that_are_near() -> None:
     refused = run("--typical eagle3-llama-70b --c 0.05")
     assert_refused(refused, "(eagle3-llama-3.3-70b-chat, eagle3-llama-3.3-70b-code, ")

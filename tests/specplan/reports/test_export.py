@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -139,9 +140,9 @@ def test_gamma_zero_exports_no_flag(text: str) -> None:
 
 
 def test_llama_cpp_is_told_to_draw_where_drawn_drafts_were_planned() -> None:
-    flags = export("llama.cpp", gamma=4, draft=DRAFT, sampling="sampled")
+    flags = export("llama.cpp", gamma=4, draft=replace(DRAFT, sampling="sampled"))
     assert flags.endswith(" --spec-draft-sampling probabilistic")
-    assert "sampling" not in export("llama.cpp", gamma=4, draft=DRAFT, sampling="argmax")
+    assert "sampling" not in export("llama.cpp", gamma=4, draft=replace(DRAFT, sampling="argmax"))
 
 
 def test_llama_cpps_flags_are_in_the_table_of_arguments_that_its_wheel_holds() -> None:
@@ -149,7 +150,7 @@ def test_llama_cpps_flags_are_in_the_table_of_arguments_that_its_wheel_holds() -
     folder = Path(find_spec("xllamacpp").submodule_search_locations[0])
     library = b"".join(path.read_bytes() for path in folder.glob("xllamacpp*.so"))
     texts = [
-        export("llama.cpp", gamma=4, draft=DRAFT, sampling="sampled"),
+        export("llama.cpp", gamma=4, draft=replace(DRAFT, sampling="sampled")),
         copying("llama.cpp", "lookup:3"),
     ]
     flags = [
@@ -201,6 +202,9 @@ def test_comments_say_what_vllm_does_with_a_schedule() -> None:
     # With its second model runner, a schedule is not obeyed, or the server does not start.
     assert "VLLM_USE_V2_MODEL_RUNNER=0" in text
     assert "others may not work" not in text
+    drawn = export_schedule("vllm", RANGES, draft=Drafted("D", "EAGLE-3", "sampled"))
+    assert '"draft_sample_method": "probabilistic"' in drawn
+    assert "draft_sample_method" not in text
     own_head = export_schedule("vllm", RANGES, draft=Drafted("D", "MTP"))
     assert "others may not work" in own_head
     assert vllm_config(own_head)["method"] == "mtp"
@@ -268,8 +272,8 @@ def test_vllm_itself_takes_what_is_exported(tmp_path: Path) -> None:
         (draft / path.name).symlink_to(path.resolve())
     ranges = (Range(1, 4, 3), Range(5, 8, 0))
     exported = [
-        export("vllm", gamma=3, draft=Drafted(str(draft)), sampling="argmax"),
-        export("vllm", gamma=3, draft=Drafted(str(draft)), sampling="sampled"),
+        export("vllm", gamma=3, draft=Drafted(str(draft), sampling="argmax")),
+        export("vllm", gamma=3, draft=Drafted(str(draft), sampling="sampled")),
         copying("vllm", "lookup:3", gamma=3),
         export_schedule("vllm", ranges, draft=Drafted(str(draft))),
     ]
