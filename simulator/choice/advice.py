@@ -112,7 +112,7 @@ def advise(
     law: Forecast,
     *,
     near: float = NEAR,
-    worth: float = WORTH,
+    worth: float | None = WORTH,
     repeat: float = REPEAT,
     calibrated: bool = True,
     tried: Collection[int] | None = None,
@@ -126,7 +126,7 @@ def advise(
     gammas: candidates, each at least 1, rising, shape (n,).
     law: joint distribution of the candidates' log speed-ups over no speculation.
     near: a smaller γ is preferred to the best if its speed-up is lower by at most this share.
-    worth: smallest expected gain of log speed for which a next run is proposed.
+    worth: smallest expected gain of log speed for which a next run is proposed; None: propose none.
     repeat: standard deviation of the logarithm of one run's speed.
     calibrated: whether predicted probabilities of a gain match observed frequencies.
     tried: each γ that was run; 0 is the baseline. None: propose no next run.
@@ -151,7 +151,7 @@ def advise(
     # Index in [0, *gammas], where 0 is no speculation.
     advised = at + 1 if (likely or kept is not None) and not undecided else 0
     following = None
-    if tried is not None:
+    if tried is not None and worth is not None:
         following = _next_run(gammas, law, (advised, at + 1), tried, reach, (margin, worth, repeat))
     return Advice(
         gamma=int(gammas[at]) if advised else 0,

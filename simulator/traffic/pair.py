@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.choice.advice import Advice, advise
+from simulator.choice.advice import NEAR, Advice, advise
 from simulator.cost.setting import Wall
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import Forecast
@@ -83,30 +83,45 @@ class Pair:
         most = np.array([[self.server(gamma).slots] for gamma in self.gammas])
         batch = np.where(state.stable, state.batch, most)
         gains = self.captured(self._gains(rates), batch)
-        spread = None if drawn is None else drawn._gains(rates)
-        return self.advised(slots.round().astype(np.int64), gains, spread)
+        slots = slots.round().astype(np.int64)
+        return self.advised(slots, gains, drawn, lambda pair: pair._gains(rates))
 
     def advised(
-        self, slots: NDArray[np.int64], gains: Floats, drawn: Floats | None = None
+        self,
+        slots: NDArray[np.int64],
+        gains: Floats,
+        drawn: Pair | None,
+        gains_of: Callable[[Pair], Floats],
     ) -> list[Advice]:
         """Returns the advice of `simulator.choice.advice.advise` for each of several loads.
 
+        Only the γ that are advised or measured under some load are drawn: the medians rank them.
+
         slots: sequences decoded together under each load, to select measured gains, shape (loads,).
         gains: logarithms of speed-ups, shape (γ, loads).
-        drawn: logarithms of speed-ups by draw, shape (γ, draws, loads); None if they are exact.
+        drawn: draws of the pair; None if nothing is uncertain.
+        gains_of: returns the logarithms of a drawn pair's speed-ups, shape (γ, draws, loads).
         """
+        known = [self._measured_at(slot) for slot in slots.tolist()]
+        near = gains >= gains.max(axis=0) + np.log1p(-NEAR)
+        used = {*near.argmax(axis=0).tolist(), *gains.argmax(axis=0).tolist()}
+        used |= {place for place, gamma in enumerate(self.gammas) if gamma in set().union(*known)}
+        places = sorted(used)
+        few, gains = (
+            replace(self, gammas=tuple(self.gammas[place] for place in places)),
+            gains[places],
+        )
         laws = [Forecast.exact(each) for each in gains.T]
         if drawn is not None:
             # The draws give the spread of speed-ups; their medians are moved to the plans' numbers.
-            off = gains - np.median(drawn, axis=1)
-            laws = [Forecast.drawn(each.T) for each in np.moveaxis(drawn + off[:, None], -1, 0)]
-        gammas, known = np.array(self.gammas), map(self._measured_at, slots.tolist())
-        found = [
-            advise(gammas, law, calibrated=self.calibrated, tried=tried)
+            spread = gains_of(replace(drawn, gammas=few.gammas))
+            off = gains - np.median(spread, axis=1)
+            laws = [Forecast.drawn(each.T) for each in np.moveaxis(spread + off[:, None], -1, 0)]
+        # A run is proposed for a load that a server can be held at, which a rate is not.
+        return [
+            advise(np.array(few.gammas), law, worth=None, calibrated=self.calibrated, tried=tried)
             for law, tried in zip(laws, known, strict=True)
         ]
-        # A run is proposed for a load that a server can be held at, which a rate is not.
-        return [replace(each, next_run=None) for each in found]
 
     def _measured_at(self, slot: int) -> Collection[int]:
         """Returns the γ that were run at a batch, 0 too; between two batches, those run at both."""

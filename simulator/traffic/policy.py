@@ -31,9 +31,8 @@ def scheduled(pair: Pair, drawn: Pair | None = None) -> NDArray[np.int64]:
     drawn: draws of the pair; None if nothing is uncertain.
     """
     slots = np.arange(1, pair.drafting.slots + 1)
-    spread = None if drawn is None else _gains(drawn)
     gains = pair.captured(_gains(pair), slots)
-    advice = dict(enumerate(pair.advised(slots, gains, spread), start=1))
+    advice = dict(enumerate(pair.advised(slots, gains, drawn, _gains), start=1))
     best = {slot: each.test_gamma or each.gamma for slot, each in advice.items()}
     every, choices = np.concatenate([0 * gains[:1], gains]), np.array([0, *pair.gammas])
     near = (every >= every.max(axis=0) + np.log1p(-NEAR)).T
@@ -43,6 +42,19 @@ def scheduled(pair: Pair, drawn: Pair | None = None) -> NDArray[np.int64]:
     ranges = schedule(best, kept)
     lengths = [each.last_batch - each.first_batch + 1 for each in ranges]
     return np.repeat([each.gamma for each in ranges], lengths)[:, None]
+
+
+def shortened(pair: Pair) -> Pair:
+    """Returns the pair without draft lengths beyond those that are fast at some batch size.
+
+    Every γ up to the longest that is within NEAR of the fastest at some batch is kept. One that is
+    slower than another at every batch size is slower under any load.
+    """
+    gains = pair.captured(_gains(pair), np.arange(1, pair.drafting.slots + 1))
+    fast = gains >= gains.max(axis=0) + np.log1p(-NEAR)
+    longest = pair.gammas[int(np.flatnonzero(fast.any(axis=1)).max())]
+    kept = tuple(gamma for gamma in pair.gammas if gamma <= longest)
+    return replace(pair, drafting=pair.drafting.up_to(longest), gammas=kept)
 
 
 def by_request(pair: Pair) -> NDArray[np.int64]:

@@ -107,10 +107,14 @@ class Server:
         """Most sequences that are decoded together."""
         return int(self.seconds.shape[-2])
 
+    def up_to(self, gamma: int) -> Server:
+        """Returns the server that drafts at most γ tokens."""
+        accepted = self.blocks.accepted[..., : gamma + 1]
+        return replace(self, seconds=self.seconds[..., : gamma + 1], blocks=Blocks(accepted))
+
     def without(self, prompts: Prompts) -> Server:
         """Returns the server without speculation; prompts: its times of reading prompts."""
-        single = Blocks(self.blocks.accepted[..., :1])
-        return Server(self.seconds[..., :1], single, prompts, self.cache_tokens)
+        return replace(self.up_to(0), prompts=prompts)
 
     def max_batch(self, demand: Demand) -> int:
         """Returns the most sequences decoded together, limited by slots and cache, at least 1."""

@@ -114,7 +114,7 @@ class Batching:
     cached_share: float = 0.0
     cache_tokens: float | None = None
     gamma: int | None = None
-    max_gamma: int = 8
+    max_gamma: int = 32
     alpha_spread: float | None = None
 
     def __post_init__(self) -> None:

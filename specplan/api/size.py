@@ -72,7 +72,7 @@ DEFAULTS: Mapping[str, Any] = {
     "targets": None, "share": 0.95, "gpus": None, "gpus_per_replica": (1, 2, 4, 8),
     "dp": None, "ep": None,
     "dtypes": (None,), "activations": None, "prices": {}, "max_gpus": 64, "engine": None,
-    "slots": 256, "chunk_tokens": 2048, "cached_share": 0.0, "max_gamma": 8, "check": True,
+    "slots": 256, "chunk_tokens": 2048, "cached_share": 0.0, "max_gamma": 32, "check": True,
 }  # fmt: skip
 _TARGETS = frozenset({"ttft", "tpot"})
 _OPTIONAL = ("activations", "engine", "dp", "ep")

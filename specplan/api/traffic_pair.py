@@ -16,6 +16,7 @@ from simulator.cost.costs import Costs
 from simulator.numerics.arguments import integer
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.pair import Pair
+from simulator.traffic.policy import shortened
 from simulator.traffic.server import Prompts, Server, by_batch
 from specplan.api.completed_costs import CostInput, planned_costs, zeroed
 from specplan.api.settings import Batching
@@ -78,7 +79,7 @@ def pair_of(
         if longest > min(most, default=longest):
             raise ValueError(f"gamma must be at most {min(most)}, the longest draft, got {longest}")
     else:
-        longest = min([integer("max-gamma", batching.max_gamma, at_least=1), *most])
+        longest = min([integer("max_gamma", batching.max_gamma, at_least=1), *most])
     gammas = np.arange(1, longest + 1)
     lengths = accepting.tokens_per_call(gammas)
     times = [
@@ -121,7 +122,8 @@ def pair_of(
         )
     measured = {cost.setting.batch: _measured(cost) for cost in priced}
     known = all(cost.posterior is None or cost.posterior.calibrated for cost in priced)
-    return Pair(server, alone_server, demand, tuple(captured), measured, known, wall)
+    pair = Pair(server, alone_server, demand, tuple(captured), measured, known, wall)
+    return shortened(pair) if batching.gamma is None else pair
 
 
 def _prompts(cost: Cost, demand: Demand, batching: Batching) -> tuple[Prompts, Prompts]:

@@ -82,7 +82,7 @@ class SizedModels:
     )
     dtypes: tuple[str | None, ...] = option("--dtype", default=None, callback=names, metavar="NAME")
     activations: str | None = rare(type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"]))
-    max_gamma: int = rare(type=COUNT, default=8, metavar="G")
+    max_gamma: int = rare(type=COUNT, default=32, metavar="G")
 
 
 @dataclass(frozen=True)
