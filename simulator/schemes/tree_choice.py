@@ -1,9 +1,11 @@
 """Chooses a tree's size and depth from measured times of passes.
 
-    speed-up(T) = F(T) (t_p(1) + t_b) / ( Σ over levels of t_q(nodes read) + t_p(|T| + 1) + t_o )
+    speed-up(T) = F(T) (t_p(1) + t_b) / ( t_d(T) + t_p(|T| + 1) + t_o )
+    t_d(T) = t_d(depth) + Σ over levels (t_q(nodes read) - t_q(1))
 
-Sequoia (Chen et al. 2024), section 3.3, with the draft's passes added. A tree is an acceptance and
-a cost with its number of nodes as γ. It is compared with a chain: a draft without branches.
+Sequoia (Chen et al. 2024), section 3.3, with the draft's passes added: t_d(γ) is the time to draft
+a chain (a draft without branches) of γ tokens, so that a tree shaped as a chain costs what it does.
+A tree is an acceptance and a cost with its number of nodes as γ. It is compared with a chain.
 """
 
 from collections.abc import Mapping
@@ -52,7 +54,14 @@ class Passes:
         """Returns the cost of blocks that draft these trees, by number of nodes."""
 
         def drafting(nodes: int) -> float:
-            return float(pass_seconds(self.draft_seconds, draft_passes(shapes[nodes])).sum())
+            shape = shapes[nodes]
+            seconds = float(self.chain.drafting_seconds(max(depths_and_ranks(shape)[0])))
+            if shape == chain(nodes):  # which is drafted as without a tree
+                return seconds
+            single, levels = (
+                pass_seconds(self.draft_seconds, read) for read in ([1], draft_passes(shape))
+            )
+            return seconds + float((levels - single).sum())
 
         return ChangedCost(self.chain, drafting)
 
@@ -95,8 +104,9 @@ class TreeChoice:
 
     @property
     def fastest(self) -> TreePlan:
-        """The faster of best and chain; on a tie the chain, since it needs no mask."""
-        return self.best if self.best.speedup > self.chain.speedup else self.chain
+        """The best tree if it branches and is faster than the chain, which needs no mask."""
+        branches = self.best.widest > 1
+        return self.best if branches and self.best.speedup > self.chain.speedup else self.chain
 
 
 def choose_tree(

@@ -39,7 +39,7 @@ class Trees(Pictured):
     )
     draft_pass_ms: tuple[float, ...] | None = rare(callback=numbers, metavar="MS,MS,...")
     max_nodes: int = option(type=click.IntRange(1, MOST_NODES), default=64)
-    max_depth: int = rare(type=click.IntRange(1, MOST_DEPTH), default=12)
+    max_depth: int = rare(type=click.IntRange(1, MOST_DEPTH), default=MOST_DEPTH)
     server: str | None = option(
         "--export",
         type=click.Choice([*names_of(lambda kind: kind.exports and kind.exports.tree), OURS]),

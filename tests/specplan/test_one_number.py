@@ -171,6 +171,10 @@ def wrong_in_tree(inquiry: Inquiry, data: dict[str, Any]) -> Iterator[str]:
             factor = curve[chain["nodes"] - 1]["improvement_factor"]
             if not near(chain["improvement_factor"], factor):
                 yield f"the chain of {chain['nodes']} gives {chain['improvement_factor']}, {factor}"
+        for tree in row["by_nodes"] if curve else ():
+            factor = curve[tree["nodes"] - 1]["improvement_factor"]
+            if tree["depth"] == tree["nodes"] and not near(tree["improvement_factor"], factor):
+                yield f"the tree {tree['parents']} gives {tree['improvement_factor']}, {factor}"
         named = plan["test_gamma"] or plan["advised_gamma"]
         if plan["fits"] is not False and 0 < named < 8 and chain["nodes"] != named:
             yield f"the chain has {chain['nodes']} tokens, the plan K = {named}"

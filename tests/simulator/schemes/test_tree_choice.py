@@ -30,7 +30,7 @@ def factor(parents: tuple[int, ...], rates: list[float], passes: Passes) -> floa
 
 
 def test_a_block_of_a_tree_costs_its_passes_and_its_verification() -> None:
-    alone = CostModel({1: 10.0, 5: 14.0}, draft_seconds=99.0, overhead_seconds=0.5)
+    alone = CostModel({1: 10.0, 5: 14.0}, draft_seconds=1.0, overhead_seconds=0.5)
     passes = Passes(alone, {3: 2.0, 1: 1.0})
     shapes = {4: (-1, -1, 0, 1), 0: ()}
     cost = passes.of_trees(shapes)
@@ -40,8 +40,8 @@ def test_a_block_of_a_tree_costs_its_passes_and_its_verification() -> None:
     assert factor(shapes[4], RATES, passes) == pytest.approx(tokens * 10 / 17)
 
 
-def test_the_rival_is_the_draft_that_does_not_branch_as_a_plan_has_it() -> None:
-    """A chain's passes read one token each; passes of an equal tree read all its nodes again."""
+def test_a_chain_has_the_numbers_of_its_plan_also_as_a_tree() -> None:
+    """It is drafted without a tree, so that its passes read one token each."""
     cost = CostModel({1: 1.0, 9: 1.6}, draft_seconds=0.05, draft_curve={1: 0.09})
     passes = Passes(cost, {1: 0.05, 9: 0.45})
     choice = choose_tree([0.8, 0.02], passes, max_nodes=12, max_depth=12)
@@ -49,7 +49,7 @@ def test_the_rival_is_the_draft_that_does_not_branch_as_a_plan_has_it() -> None:
     assert len(choice.chain.parents) == alone.optimal_gamma > 3
     assert choice.chain.speedup == pytest.approx(alone.improvement_factor)
     assert choice.chain.tokens == pytest.approx(alone.expected_tokens)
-    assert factor(choice.chain.parents, [0.8], passes) < 0.95 * choice.chain.speedup
+    assert factor(choice.chain.parents, [0.8], passes) == pytest.approx(choice.chain.speedup)
 
 
 def test_the_choice_is_the_best_of_a_plan_of_the_fastest_trees() -> None:

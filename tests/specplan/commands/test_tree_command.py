@@ -90,11 +90,11 @@ def test_sglang_gets_depth_width_and_what_is_verified_and_specplan_the_tree_itse
     assert run(f"{asked} --export specplan", "tree").stdout == (
         f"--draft 'MODEL tree:{parents}' --gamma {best['depth']} --draft-temperature 0\n"
     )
-    # Where a draft that does not branch is faster, it is that one: its passes read one token each.
+    # Where no branch is worth it, it is the plan's draft, which need not be the very fastest.
     deep = "--acceptance-by-rank 0.8,0.01 --target-ms 10 --draft-ms 0.5 --draft-pass-ms 0.5,1,2,4"
     deep += " --max-nodes 16"
     [row] = run_json(deep, "tree")["rows"]
-    assert row["gain_percent"] < -1
+    assert row["best"]["widest"] == 1
     chain = len(row["chain"]["parents"])
     assert run(f"{deep} --export specplan", "tree").stdout == (
         f"--draft MODEL --gamma {chain} --draft-temperature 0\n"
