@@ -42,12 +42,12 @@ _SAMPLE_METHODS = {"argmax": "greedy", "sampled": "probabilistic"}
 _TESTED = ("eagle", "eagle3", "dflash")
 # Times per token of a schedule that never drafts, and of a server without speculation: 15.317 and
 # 14.374 ms at 2 requests, 93.820 and 77.164 ms at 189 (H100 NVL, vLLM 0.27.1, a comment on issue
-# 49548 of 24 August 2026). Other reports: 4 to 11 % (issue 53420), 31 % (49986).
+# 49548 of 24 August 2026, MTP). Other reports: 4 to 11 % (issue 53420, MTP), 31 % (49986).
 _REPORTED = ReportedZero(
     ratios=((2, 15.317 / 14.374), (189, 93.820 / 77.164)),
     low=1.04,
     high=1.31,
-    source="reports of vLLM: issues 49548, 49986 and 53420",
+    source="reports of vLLM, most with MTP: issues 49548, 49986 and 53420",
 )
 
 

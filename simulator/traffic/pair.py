@@ -189,6 +189,12 @@ class Pair:
         never = np.where(most < without, most, np.inf)
         return np.where(losing.any(axis=-1), crossing, never)[()]
 
+    @property
+    def against_zero(self) -> Pair | None:
+        """This server with its own K = 0 as baseline; None if that is not known to cost more."""
+        costly = (self.drafting.seconds != self.baseline.seconds)[..., 0].any()
+        return replace(self, baseline=self.drafting) if costly else None
+
     def _losses(self, rates: Floats) -> Floats:
         """Returns log(request time with the best γ / without a draft) at each rate."""
         ways = self.under(self.gammas, rates).request_seconds(self.demand).min(axis=0)

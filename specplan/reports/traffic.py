@@ -29,6 +29,7 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
         **_interval(most, found.max_rate, found.max_rate_interval),
         **_interval(f"{most}_without", found.max_rate_without, found.max_rate_without_interval),
         **_interval("break_even_rate", found.break_even, found.break_even_interval),
+        "zero": _zero_json(request),
         "draws": found.draws,
         "confidence": CONFIDENCE,
         "most_sequences": request.pair.drafting.max_batch(demand),
@@ -76,6 +77,7 @@ def traffic_text(
         f"Capacity: {found.max_rate:.3g} requests/s{interval} with speculation, "
         f"{found.max_rate_without:.3g}{without} without.",
         crossing_text(found.break_even, found.break_even_interval, chances),
+        *zero_lines(found.break_even, data["zero"]),
     ]
     if found.within_targets is not None:
         rate, plain = (f"{each:.3g}" for each in found.within_targets)
@@ -187,6 +189,34 @@ def graphs_lines(pair: Pair, gammas: set[int]) -> list[str]:
     return [f"Requests decoded together: at most {', '.join(limits)}. Larger steps exceed the "
             f"captured graphs of {wall.most} {wall.unit}, and their time is not known. Limit the "
             f"server to as many requests. {moves}"]  # fmt: skip
+
+
+def _zero_json(request: TrafficRequest) -> dict[str, float | None] | None:
+    """Returns the rate above which a server with its draft drafts nothing; None: no price known."""
+    pair = request.pair.against_zero
+    if pair is None:
+        return None
+    rate = request.replicas * float(pair.break_even())
+    return {"break_even_rate": rate if np.isfinite(rate) else None}
+
+
+def zero_lines(plain: float | None, zero: Mapping[str, float | None] | None) -> list[str]:
+    """Returns a sentence on the three choices: drafts, K = 0 in the schedule, no speculation.
+
+    plain: rate above which speculation lengthens requests. zero: the result of `_zero_json`.
+    """
+    if plain is None or zero is None:
+        return []
+    above = f"Above {plain:.3g} requests/s" if plain > 0 else "At every rate"
+    edge, where = zero["break_even_rate"], "nothing at any rate"
+    if edge is None:
+        where = "at every rate"
+    elif edge > 0:
+        where = f"up to {edge:.3g} requests/s, and nothing (K = 0) beyond"
+    return [
+        f"{above} a server without speculation is the fastest. One that has its draft anyway "
+        f"should draft {where}."
+    ]
 
 
 def crossing_text(

@@ -285,3 +285,23 @@ def test_a_cached_share_makes_long_prompts_as_cheap_as_short_ones(
 def test_nothing_cached_changes_no_time() -> None:
     prompts = Prompts({1: 1e-3, 500: 9e-3}, 64)
     assert prompts.cached(0.0) == prompts
+
+
+def test_a_server_with_its_draft_breaks_even_with_its_own_zero() -> None:
+    demand, kept = Demand(1, 50), server(growing=2e-3)
+    seconds = kept.seconds.copy()
+    seconds[:, 0] *= 1.1
+    costly = pair(kept, demand)
+    assert costly.against_zero is None
+    costly = replace(costly, drafting=replace(kept, seconds=seconds))
+    against_zero = costly.against_zero
+    assert against_zero is not None
+    edge, plain = float(against_zero.break_even()), float(costly.break_even())
+    assert plain < edge
+    for rate, drafts in ((0.98 * edge, True), (1.02 * edge, False)):
+        zero = steady(costly.drafting, demand, 0, rate).request_seconds(demand)[0]
+        some = [
+            steady(costly.drafting, demand, gamma, rate).request_seconds(demand)[0]
+            for gamma in costly.gammas
+        ]
+        assert (min(some) < zero) == drafts

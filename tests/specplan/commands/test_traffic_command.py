@@ -87,6 +87,22 @@ def test_a_draft_too_long_for_the_load_loses_above_the_break_even_rate(sheet: st
     )
 
 
+def test_traffic_names_the_rates_of_all_three_choices() -> None:
+    zeros = (
+        "--run gamma=0,speculating,tpot=7.7,batch=1 --run gamma=0,speculating,tpot=12.5,batch=16"
+    )
+    words = f"--rate 1 {LENGTHS} {RUNS} --gamma 3"
+    found = run_json(f"{words} {zeros}", "traffic")
+    plain, zero = found["break_even_rate"], found["zero"]["break_even_rate"]
+    assert 0 < plain < zero
+    text = " ".join(run(f"{words} {zeros}", "traffic").stdout.split())
+    assert (
+        f"Above {plain:.3g} requests/s a server without speculation is the fastest. One that has "
+        f"its draft anyway should draft up to {zero:.3g} requests/s, and nothing (K = 0) beyond."
+    ) in text
+    assert run_json(words, "traffic")["zero"] is None
+
+
 def test_an_engine_and_runs_give_intervals(gpu: str) -> None:
     for costs in (f"{gpu} --engine vllm", RUNS):
         found = run_json(f"--rate 1 {LENGTHS} {costs}", "traffic")
