@@ -36,8 +36,8 @@ class Entry(NamedTuple):
     made: module and name of the functions that compute and draw the figure, for example
       "leviathan.curves:tokens" for compute_tokens and draw_tokens of figures.leviathan.curves.
     caption: fields of a `figures.drawing.Caption`.
-    takes: argument of the computing function: "results" of a validation, a "load", the figure's
-      "name", or "" for no argument.
+    takes: argument of the computing function: "results" of a validation, a "load", a "served"
+      pair of servers, the figure's "name", or "" for no argument.
     """
 
     name: str
@@ -57,9 +57,9 @@ class Entry(NamedTuple):
     def compute(self, results: Validated | None = None, load: object | None = None) -> Numbers:
         """Returns the figure's numbers; arguments that the figure does not need are ignored.
 
-        load: a `FigureLoad`, for the figure batch-size.
+        load: a `FigureLoad` for the figure batch-size, a `Served` for the figure traffic.
         """
-        given = {"results": results, "load": load, "name": self.name}
+        given = {"results": results, "load": load, "served": load, "name": self.name}
         data: Numbers = self.function("compute")(*([given[self.takes]] if self.takes else []))
         return data
 

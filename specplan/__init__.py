@@ -53,7 +53,7 @@ _PLACES = {
     "specplan.api.planning": ("plan",),
     "specplan.api.recorded": ("Recorded",),
     "specplan.api.roofline": ("Roofline",),
-    "specplan.api.running": ("measure", "observe", "tune", "validate"),
+    "specplan.api.running": ("compare", "measure", "observe", "tune", "validate"),
     "specplan.api.runs": ("Runs",),
     "specplan.api.size": ("size",),
     "specplan.api.traffic": ("traffic",),

@@ -38,6 +38,14 @@ class TrafficCurve(Numbers):
     break_even: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A server with and without speculation; caption: the models and their machine in words."""
+
+    pair: Pair
+    caption: str | None = None
+
+
 def default_pair() -> Pair:
     """Returns servers of an 8B model on an H100, with a 1B draft (γ = 4) and without a draft.
 
@@ -57,16 +65,13 @@ def default_pair() -> Pair:
     return Pair(server, server.without(alone), DEMAND, (GAMMA,))
 
 
-def compute(pair: Pair | None = None, *, caption: str | None = None) -> TrafficCurve:
-    """Returns latencies by request rate, with speculation and without.
-
-    pair: a server with speculation and the same server without it; None: `default_pair()`.
-    caption: origin of the pair's numbers; ignored if pair is None.
-    """
-    if pair is None:
-        pair = default_pair()
+def compute(served: Served | None = None) -> TrafficCurve:
+    """Returns latencies by request rate; served: None: the servers of `default_pair()`."""
+    if served is None:
         load = default_load()
-        caption = f"{load.caption} by public measurements, γ = {GAMMA}, α = {load.alpha:g}"
+        words = f"{load.caption} by public measurements, γ = {GAMMA}, α = {load.alpha:g}"
+        served = Served(default_pair(), words)
+    pair = served.pair
     rates = _SHARES * max(float(pair.max_rate), float(pair.max_rate_without))
     alone, gammas = pair.under(0, rates), [each.named for each in pair.advice(rates)]
     points = []
@@ -81,7 +86,7 @@ def compute(pair: Pair | None = None, *, caption: str | None = None) -> TrafficC
     return TrafficCurve(
         names=("rate", "gamma", "tpot_ms", "tpot_ms_without", "ttft_ms", "ttft_ms_without"),
         cells=tuple(points),
-        caption=caption,
+        caption=served.caption,
         pair=pair,
         break_even=None if np.isinf(crossing) else crossing,
     )

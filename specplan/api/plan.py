@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -78,9 +77,10 @@ class PlanResult(Shown):
 
         return plan_json(self.row)
 
-    def frame(self) -> Any:
-        """Returns the curve as a pandas DataFrame with a row for each γ (needs pandas)."""
-        return _frame(self.json()["curve"])
+    def records(self) -> Sequence[Mapping[str, Any]]:
+        """Returns the curve, a row for each γ."""
+        rows: Sequence[Mapping[str, Any]] = self.json()["curve"]
+        return rows
 
     def __str__(self) -> str:
         from specplan.reports.plan import plan_text
@@ -169,9 +169,10 @@ class Plans(Shown, Sequence[PlanResult]):
 
         return plans_json(self.rows, self.every, self.drafts)
 
-    def frame(self) -> Any:
-        """Returns a pandas DataFrame with a row for each plan (needs pandas)."""
-        return _frame(self.json().get("rows", [self.json()]))
+    def records(self) -> Sequence[Mapping[str, Any]]:
+        """Returns a row for each plan."""
+        rows: Sequence[Mapping[str, Any]] = self.json().get("rows", [self.json()])
+        return rows
 
     def __str__(self) -> str:
         from specplan.reports.plans import plans_text
@@ -198,8 +199,3 @@ def _flags(question: Question, rows: Sequence[Plan], server: str | None) -> str:
         question = replace(question, server=name)
         rows = question.plans()
     return flags_of_plans(rows, question.drafter, server=name)
-
-
-def _frame(rows: Sequence[Mapping[str, Any]]) -> Any:
-    pandas = importlib.import_module("pandas")
-    return pandas.DataFrame(list(rows))

@@ -1,9 +1,9 @@
-"""Runs of models and servers from Python: `measure`, `validate`, `observe`, `tune`."""
+"""Runs of models and servers from Python: `measure`, `validate`, `observe`, `tune`, `compare`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +13,13 @@ from simulator.numerics.arguments import integer
 from specplan.reports.bar import Bar
 
 if TYPE_CHECKING:
-    from engines.observing.observation import Observation
     from engines.trials.validation import EngineValidation
-    from engines.tuning.request import Tuning
-    from engines.tuning.tuned import Tuned
+    from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning
     from estimator.profiles.profile import Profile
     from estimator.validation.validation import Validation
+    from specplan.api.results import Compared, ObservedCounts, TunedRuns
 
-__all__ = ["measure", "observe", "tune", "validate"]
+__all__ = ["compare", "measure", "observe", "tune", "validate"]
 
 # A file, folder or glob; the prompts themselves; or the settings, with the number of new tokens.
 Prompts = str | Path | Sequence[str] | PromptSettings
@@ -104,7 +103,7 @@ def validate(
         return [validate_engine(ValidateEngine(**stated), bar)]
 
 
-def observe(*sources: str, gamma: int | None = None) -> Observation:
+def observe(*sources: str, gamma: int | None = None) -> ObservedCounts:
     """Returns counts of drafts read from servers, logs or metrics, as `specplan observe` does.
 
     sources: URLs of running servers, or files of their logs, metrics and benches.
@@ -113,10 +112,26 @@ def observe(*sources: str, gamma: int | None = None) -> Observation:
     Raises OSError, ValueError if a source cannot be read.
     """
     from engines.sources import observe
+    from specplan.api.results import ObservedCounts
 
     if not sources:
         raise ValueError("observe needs at least one source, got none")
-    return observe(sources, gamma=gamma)
+    found = observe(sources, gamma=gamma)
+    return ObservedCounts(**{each.name: getattr(found, each.name) for each in fields(found)})
+
+
+def compare(a: str | Path, b: str | Path) -> Compared:
+    """Compares two profiles, or two validations, of the same prompts, as `specplan compare` does.
+
+    a, b: files that `specplan measure -o` or `specplan validate -o` wrote.
+
+    Raises OSError, ValueError if a file cannot be read, or the prompts differ.
+    """
+    from estimator.comparison import compare_files
+    from specplan.api.results import Compared
+
+    found = compare_files(Path(a), Path(b))
+    return Compared(**{each.name: getattr(found, each.name) for each in fields(found)})
 
 
 def tune(
@@ -126,7 +141,7 @@ def tune(
     server: str | EngineSettings | None = None,
     prompts: Prompts | None = None,
     search: Tuning | None = None,
-) -> Tuned:
+) -> TunedRuns:
     """Finds the best draft length on this machine in few runs, as `specplan tune` does.
 
     Returns the runs in `rows`, the advice for each concurrency in `advised`, and the server's
@@ -139,9 +154,9 @@ def tune(
 
     Raises OSError, ValueError if a file, a server or a setting cannot be used.
     """
-    from engines.sources import is_live
-    from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning
+    from engines.tuning.request import Tuning
     from engines.tuning.tune import tune
+    from specplan.api.results import TunedRuns
 
     how = Tuning() if search is None else search
     how = replace(
@@ -150,15 +165,25 @@ def tune(
         output=None if how.output is None else Path(how.output),
     )
     with Bar("tune", "text") as bar:
-        if isinstance(server, str) and is_live(server):
-            if (target, draft) != (None, None):
-                raise ValueError(f"target and draft must not be given with the server {server}")
-            return tune(TuneServer(how=how, server=server), progress=bar)
-        stated = _request(server, (target, draft), how.text, how.seed)
-        if server is not None:
-            return tune(TuneEngine(how=how, **stated), progress=bar)
-        models = stated["models"]
-        return tune(TuneOwn(how=how, models=models, sampling=SamplingSettings()), progress=bar)
+        found = tune(_tuned(target, draft, server, how), progress=bar)
+    return TunedRuns(**{name: getattr(found, name) for name in found.__struct_fields__})
+
+
+def _tuned(
+    target: str | None, draft: str | None, server: str | EngineSettings | None, how: Tuning
+) -> TuneServer | TuneEngine | TuneOwn:
+    """Returns the request of a search on a running server, an engine, or specplan's decoder."""
+    from engines.sources import is_live
+    from engines.tuning.request import TuneEngine, TuneOwn, TuneServer
+
+    if isinstance(server, str) and is_live(server):
+        if (target, draft) != (None, None):
+            raise ValueError(f"target and draft must not be given with the server {server}")
+        return TuneServer(how=how, server=server)
+    stated = _request(server, (target, draft), how.text, how.seed)
+    if server is not None:
+        return TuneEngine(how=how, **stated)
+    return TuneOwn(how=how, models=stated["models"], sampling=SamplingSettings())
 
 
 def _texts(prompts: Prompts | None) -> PromptSettings:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +16,14 @@ class Shown:
     def json(self) -> Mapping[str, Any]:
         """Returns the JSON object of the command that gives this answer."""
         raise NotImplementedError
+
+    def records(self) -> Sequence[Mapping[str, Any]]:
+        """Returns the rows of `frame`."""
+        raise NotImplementedError
+
+    def frame(self) -> Any:
+        """Returns the numbers as a pandas DataFrame, a row for each record (needs pandas)."""
+        return importlib.import_module("pandas").DataFrame(list(self.records()))
 
     def plot(self) -> Figure:
         """Returns the drawing that the command's --plot writes (needs matplotlib)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -99,10 +98,10 @@ class SizeResult(Shown, Sizing):
         flags = {} if self.best is None else {server: self.flags(server) for server in sized_for()}
         return sizing_json(self, self.fronts, flags=flags, notes=self.notes)
 
-    def frame(self) -> Any:
-        """Returns the candidates as a pandas DataFrame, the best first (needs pandas)."""
-        pandas = importlib.import_module("pandas")
-        return pandas.DataFrame(self.json()["candidates"])
+    def records(self) -> Sequence[Mapping[str, Any]]:
+        """Returns the candidates, the best first."""
+        rows: Sequence[Mapping[str, Any]] = self.json()["candidates"]
+        return rows
 
     def flags(self, server: str) -> str:
         """Returns the flags of each replica; server: vllm or sglang."""

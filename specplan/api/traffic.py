@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -152,10 +151,10 @@ class TrafficResult(Shown, Traffic):
         """Returns the JSON object of `specplan traffic`."""
         return self.data
 
-    def frame(self) -> Any:
-        """Returns a pandas DataFrame with a row for each rate and way (needs pandas)."""
-        pandas = importlib.import_module("pandas")
-        return pandas.DataFrame(self.data["rows"])
+    def records(self) -> Sequence[Mapping[str, Any]]:
+        """Returns a row for each rate, with speculation and without."""
+        rows: Sequence[Mapping[str, Any]] = self.data["rows"]
+        return rows
 
     def __str__(self) -> str:
         return self.text

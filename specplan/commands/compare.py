@@ -2,7 +2,6 @@
 
 import csv
 import io
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,12 @@ import click
 
 from estimator.comparison import Comparison, Difference, compare_files
 from estimator.writing import json_text, write_whole
-from simulator.numerics.intervals import CONFIDENCE, percent
+from simulator.numerics.intervals import percent
 from specplan.options.answer import Pictured, output_option
 from specplan.options.command import Command
 from specplan.options.declared import option, takes
 from specplan.reports.table import Column, bounds, folded, table
-from specplan.reports.verdict import verdict
+from specplan.reports.verdict import comparison_json, verdict
 
 _ESCAPES = str.maketrans(
     {
@@ -58,9 +57,9 @@ def compare_command(
       specplan compare a.json b.json --format latex -o table.tex
     """
     comparison = compare_files(a, b)
-    shown = Pictured(as_json, **pictures)
+    shown = Pictured(as_json=as_json, **pictures)
     if as_json or form == "json":
-        data = _data(comparison)
+        data = comparison_json(comparison)
         text = f"{json_text(data if output is None else shown.stated(data))}\n"
     else:
         text = {"table": _text, "csv": _csv, "latex": _latex}[form](comparison)
@@ -69,13 +68,7 @@ def compare_command(
     else:
         write_whole(output, text.encode())
         click.echo(f"Wrote {output}")
-    shown.draw(lambda: _data(comparison))
-
-
-def _data(comparison: Comparison) -> dict[str, Any]:
-    opening = verdict(comparison.differences)
-    rows = [{**asdict(each), "told_apart": each.distinguishable} for each in comparison.differences]
-    return {"verdict": opening, **asdict(comparison), "confidence": CONFIDENCE, "differences": rows}
+    shown.draw(lambda: comparison_json(comparison))
 
 
 def _text(comparison: Comparison) -> str:
@@ -103,7 +96,7 @@ def _text(comparison: Comparison) -> str:
 
 def _csv(comparison: Comparison) -> str:
     """Returns a line for each compared number, with its setup and counts."""
-    data, stream = _data(comparison), io.StringIO()
+    data, stream = comparison_json(comparison), io.StringIO()
     setup = {"prompts": comparison.a.prompts, "prompts_hash": comparison.prompts_hash}
     for side in "ab":
         setup |= {f"{name}_{side}": data[side][name] for name in ("target", "draft", "tokens")}

@@ -8,11 +8,17 @@ import click
 
 from estimator.validation.file import read_validation
 from figures.ours.batch_size import ALPHA, FigureLoad
+from figures.ours.traffic import DEMAND, Served
 from figures.registry import FIGURES, Entry, find_figure, write_figure
+from simulator.acceptance.acceptance import Iid
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.setting import DEFAULT_CONTEXT
 from specplan.api.deployed import DATA_SHEET, Deployed
 from specplan.api.deployment import best_cost, deployment_of
+from specplan.api.request import Question
+from specplan.api.roofline import Roofline
+from specplan.api.settings import Arrivals, Batching, Simulation
+from specplan.api.traffic import requested
 from specplan.options.answer import Printed, answer
 from specplan.options.command import Command, fill, is_stated
 from specplan.options.declared import option, takes
@@ -48,10 +54,10 @@ class Drawn(Printed):
 
 
 @dataclass(frozen=True)
-class DeploymentOptions(Deployed):
-    """The deployment that the batch-size figure shows.
+class ShownLoad:
+    """The load of the deployment that the figures batch-size and traffic show.
 
-    context: Tokens in the cache of each sequence.
+    context: Tokens in the cache of each sequence, in batch-size.
     alpha: Acceptance rate.
     """
 
@@ -61,7 +67,7 @@ class DeploymentOptions(Deployed):
 
 @click.command(name="figures", cls=Command)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@takes(Drawn, DeploymentOptions, Listed)
+@takes(Drawn, Deployed, ShownLoad, Listed)
 @click.pass_context
 def figures_command(ctx: click.Context, /, **_: object) -> None:
     """Draw the papers' figures and tables; without NAME all of them.
@@ -74,8 +80,8 @@ def figures_command(ctx: click.Context, /, **_: object) -> None:
       specplan figures batch-size --target-config T --draft-config D \\
         --gpu h100 --alpha 0.8
 
-    With --target-config, --draft-config and --gpu, batch-size shows that deployment, by the cost
-    model that `specplan plan` takes for it.
+    With --target-config, --draft-config and --gpu, batch-size and traffic show that deployment, by
+    the cost model that `specplan plan` takes for it.
     """
     if ctx.params["list_only"]:
         _list(*fill(ctx, [Listed], way="--list"))
@@ -85,17 +91,18 @@ def figures_command(ctx: click.Context, /, **_: object) -> None:
         return
     from tqdm import tqdm
 
-    drawn, loaded = fill(ctx, [Drawn, DeploymentOptions])
+    drawn, deployed, shown = fill(ctx, [Drawn, Deployed, ShownLoad])
     if drawn.folder.exists() and not drawn.folder.is_dir():
         raise ValueError(f"--output must be a folder, got the file {drawn.folder}")
     chosen = _chosen(drawn.names)
     results = None if drawn.results_path is None else read_validation(drawn.results_path)
     if results is not None and not any(entry.takes == "results" for entry in chosen):
         raise ValueError(f"--results is of no use to {', '.join(entry.name for entry in chosen)}")
-    load = _load(loaded, ctx, chosen)
+    loads = _loads(deployed, shown, ctx, chosen)
     formats = tuple(name.strip() for name in drawn.formats.split(","))
     written: list[Path] = []
     for entry in tqdm(chosen, unit="figure", disable=None):
+        load = loads.get(entry.takes)
         written += write_figure(entry, drawn.folder, formats=formats, results=results, load=load)
     answer(lambda: {"files": written}, lambda: "\n".join(map(str, written)), form=drawn)
 
@@ -104,25 +111,48 @@ def _chosen(names: tuple[str, ...]) -> tuple[Entry, ...]:
     return tuple(find_figure(name) for name in dict.fromkeys(names)) or tuple(FIGURES.values())
 
 
-def _load(
-    options: DeploymentOptions, ctx: click.Context, chosen: Sequence[Entry]
-) -> FigureLoad | None:
-    """Returns the deployment to draw, or None if no option states one."""
-    given = [each.name for each in fields(DeploymentOptions) if is_stated(ctx, each.name)]
+def _loads(
+    deployed: Deployed, shown: ShownLoad, ctx: click.Context, chosen: Sequence[Entry]
+) -> dict[str, object]:
+    """Returns the deployment to draw, by what figures take; {} if no option states one."""
+    given = [
+        each.name
+        for record in (Deployed, ShownLoad)
+        for each in fields(record)
+        if is_stated(ctx, each.name)
+    ]
     if not given:
-        return None
+        return {}
     require(RooflineStated, ctx, first=given[0])
-    if not any(entry.takes == "load" for entry in chosen):
+    made = {"load": _load, "served": _served}
+    needed = {entry.takes for entry in chosen} & made.keys()
+    if not needed:
         raise ValueError(
             f"--target-config is of no use to {', '.join(entry.name for entry in chosen)}"
         )
-    deployment = deployment_of(options)
+    return {name: made[name](deployed, shown) for name in sorted(needed)}
+
+
+def _load(deployed: Deployed, shown: ShownLoad) -> FigureLoad:
+    deployment = deployment_of(deployed)
     cost = None
-    if options.cost_model != DATA_SHEET:
-        cost = best_cost(options, deployment, [LoadPoint(options.context, 1)])
+    if deployed.cost_model != DATA_SHEET:
+        cost = best_cost(deployed, deployment, [LoadPoint(shown.context, 1)])
         for note in cost.notes:
             warn(note)
-    return FigureLoad(deployment, options.context, options.alpha, cost)
+    return FigureLoad(deployment, shown.context, shown.alpha, cost)
+
+
+def _served(deployed: Deployed, shown: ShownLoad) -> Served:
+    """Returns the server that `specplan traffic` models, with the figure's prompts and outputs."""
+    stated = {each.name: getattr(deployed, each.name) for each in fields(Deployed)}
+    arrivals = Arrivals(
+        (1.0,), prompt_tokens=DEMAND.prompt_tokens, output_tokens=DEMAND.output_tokens
+    )
+    question = Question((Iid(shown.alpha),), Roofline(**stated))
+    request, _, _ = requested(question, arrivals, Batching(), Simulation())
+    caption = FigureLoad(deployment_of(deployed), alpha=shown.alpha).caption
+    return Served(request.pair, f"{caption}, α = {shown.alpha:g}")
 
 
 def _list(options: Listed) -> None:

@@ -29,6 +29,7 @@ from specplan.reports import observation as reports
 from specplan.reports.drift import drift_json, drift_text
 from specplan.reports.flags import DraftLabels, flags_of_plans
 from specplan.reports.kept import today_line
+from specplan.reports.live import Live
 from specplan.reports.output import warn
 from specplan.reports.plan import plan_text, warn_of_sizes
 from specplan.reports.plans import plan_json
@@ -186,6 +187,9 @@ def _intervals(reading: Sources, seconds: float) -> Iterator[tuple[Readings, Rea
 
 def _follow(reading: Followed, asking: ObservedPlan) -> None:
     seconds = FOLLOWED_SECONDS if reading.interval is None else reading.interval
+    live = Live(seconds)
+    if reading.listen is not None:
+        click.echo(f"Metrics: {live.listen(reading.listen)}", err=True)
     for before, after in _intervals(reading, seconds):
         clock = f"{datetime.now():%H:%M:%S}"
         try:
@@ -194,9 +198,13 @@ def _follow(reading: Followed, asking: ObservedPlan) -> None:
             warn(str(error))
             continue
         if observation.drafts == 0 or observation.drafted == 0:
+            live.add_none()
             click.echo(f"{clock}  no drafts")
             continue
-        row = asking.plan(observation)
+        row = asking.plan(observation, _timed(observation) if asking.fitted else None)
+        data = live.add(observation, row, clock=clock)
+        if reading.page is not None:
+            live.write(data, reading.page)
         advised = "" if row is None else f"  advised gamma {row.advised_gamma}"
         click.echo(reports.observation_line(observation, clock=clock) + advised)
 

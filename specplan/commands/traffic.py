@@ -72,10 +72,10 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
     data = {**traffic_json(request, found), "cost": cost}
     answer(lambda: data, lambda: traffic_text(request, found, data, notes), form=form)
     if drawn.figure is not None:
-        from figures.ours.traffic import compute
+        from figures.ours.traffic import Served, compute
         from figures.registry import FIGURES
 
-        FIGURES["traffic"].draw(compute(request.pair)).savefig(drawn.figure)
+        FIGURES["traffic"].draw(compute(Served(request.pair))).savefig(drawn.figure)
 
 
 def _burst(

@@ -12,10 +12,10 @@ from engines.tuning.outlook import Costs, Outlook
 from engines.tuning.request import AUTO_P_MINS, TuneEngine, TuneOwn, TuneServer, Tuning
 from engines.tuning.tuned import Advised, Tuned, TunedRun
 from estimator.model_shapes.gguf_header import is_gguf
-from estimator.writing import builtins
 from simulator.numerics.intervals import percent
 from specplan.api.deployed import Deployed
 from specplan.api.deployment import deployment_of
+from specplan.api.results import tuned_json
 from specplan.options import model_options as shared
 from specplan.options.answer import Pictured, answer, json_option, output_option
 from specplan.options.command import Command, reads
@@ -126,10 +126,7 @@ def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form:
                 bar.print(_progress_text(now, row), err=True)
 
         found = tune(request, progress=bar, shown=show, costs=costs)
-    data: dict[str, Any] = builtins(found)
-    for run in data["rows"]:
-        del run["turns"]
-    answer(lambda: data, lambda: tuned_text(found, dry_run=dry_run), form=form)
+    answer(lambda: tuned_json(found), lambda: tuned_text(found, dry_run=dry_run), form=form)
 
 
 @click.command(

@@ -65,14 +65,22 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Pictured(Printed):
-    """The form of a printed result, a page of it and a picture of it.
+class Paged:
+    """A page of an answer.
 
     page: Also write a page of the answer.
-    plot: Also draw the answer into this file: .png, .svg or .pdf.
     """
 
     page: Path | None = option(callback=_page_file, metavar="FILE.html")
+
+
+@dataclass(frozen=True)
+class Pictured(Printed, Paged):
+    """The form of a printed result, a page of it and a picture of it.
+
+    plot: Also draw the answer into this file: .png, .svg or .pdf.
+    """
+
     plot: Path | None = rare(callback=drawable, metavar="FILE")
 
     def stated(self, data: object) -> object:

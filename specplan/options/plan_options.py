@@ -19,12 +19,13 @@ from specplan.api.settings import (
     Simulation,
     StoppingSettings,
 )
-from specplan.options.answer import Pictured, Written
+from specplan.options.answer import Paged, Pictured, Written
 from specplan.options.declared import COUNT, declare, option, rare
 from specplan.options.expected import Expecting
 from specplan.options.values import EngineName, callback, duration, numbers
 from specplan.reports.output import writable
 
+_MOST_PORT = 65535
 _ADDRESS = re.compile(r"[\w.-]+:\d+(/.*)?")
 declare(
     DraftNamed,
@@ -84,14 +85,25 @@ class Sources(DraftNamed):
     timeout: float = rare(type=click.FloatRange(min=0, min_open=True), default=30.0, metavar="S")
 
 
+def _address(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[str, int]:
+    """Returns an address and a port; PORT without an address is of 127.0.0.1."""
+    host, _, port = value.rpartition(":")
+    if not port.isdecimal() or int(port) > _MOST_PORT:
+        raise click.BadParameter(f"must be PORT or ADDRESS:PORT, got {value}")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
 @dataclass(frozen=True)
-class Followed(Sources):
+class Followed(Sources, Paged):
     """Sources that are read at every interval.
 
-    follow: Print a line every --interval until Ctrl-C.
+    follow: Print a line every --interval until Ctrl-C. With --page the page is written each time.
+    listen: With --follow, serve Prometheus metrics of acceptance, its drift and the advice at this
+      PORT of 127.0.0.1, or at ADDRESS:PORT.
     """
 
     follow: bool = option(default=False)
+    listen: tuple[str, int] | None = rare(callback=_address, metavar="PORT")
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,11 @@
 """The verdict of `specplan compare` in words: acceptance, and speed at the best draft length."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
-from estimator.comparison import Difference
+from estimator.comparison import Comparison, Difference
+from simulator.numerics.intervals import CONFIDENCE
 
 _SPEED = "speed-up"
 
@@ -43,3 +46,10 @@ def _odds(each: Difference) -> str:
     if each.low is None:
         return "of one prompt: no interval"
     return "almost certain" if each.distinguishable else "not distinguishable"
+
+
+def comparison_json(comparison: Comparison) -> dict[str, Any]:
+    """Returns the JSON object of `specplan compare`."""
+    opening = verdict(comparison.differences)
+    rows = [{**asdict(each), "told_apart": each.distinguishable} for each in comparison.differences]
+    return {"verdict": opening, **asdict(comparison), "confidence": CONFIDENCE, "differences": rows}

@@ -26,7 +26,7 @@ NAMES = [
     "Acceptance", "AcceptedFraction", "Best", "BlockEfficiency", "ByPosition", "Cost",
     "CostSetting", "Costs", "EngineSettings", "Iid", "PlanResult", "Plans", "PromptSettings",
     "Ratio", "Recorded", "Roofline", "Run", "Runs", "SizedDraft", "Times", "Tuning", "Typical",
-    "measure", "observe", "plan", "size", "traffic", "tune", "validate",
+    "compare", "measure", "observe", "plan", "size", "traffic", "tune", "validate",
 ]  # fmt: skip
 # Two short texts of six new tokens.
 TEXTS = sp.PromptSettings(

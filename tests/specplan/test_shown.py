@@ -5,12 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert
 
 import specplan as sp
+from specplan.api.results import TunedRuns
 from specplan.api.size import SizeResult
+from tests.specplan.made_profiles import made_tuning
 
 CONFIGS = Path(__file__).parents[2] / "docs" / "configs"
 TARGET, DRAFT = CONFIGS / "llama-3.1-8b.json", CONFIGS / "llama-3.2-1b.json"
+DRAFTS = ("embedded", "lookup")
 LOAD = {"prompt_tokens": 500, "output_tokens": 200}
 
 
@@ -28,6 +32,37 @@ def served() -> Any:
 
 def planned() -> Any:
     return sp.plan(sp.Iid(0.8), sp.Roofline(TARGET, DRAFT, gpu="h100", batch=[1, 8]))
+
+
+def observed() -> Any:
+    return sp.observe(str(CONFIGS.parent / "examples" / "answers.jsonl"), gamma=4)
+
+
+def compared() -> Any:
+    return sp.compare(*(CONFIGS.parent / "examples" / f"{name}.json" for name in DRAFTS))
+
+
+def tuned() -> Any:
+    return convert(made_tuning(), TunedRuns)
+
+
+@pytest.mark.parametrize("make", [compared, tuned])
+def test_notebooks_show_results_of_runs_as_pictures_and_tables(make: Callable[[], Any]) -> None:
+    found = make()
+    shown = found._repr_html_()
+    assert shown.startswith("<p><b>")
+    assert "data:image/png;base64," in shown
+    assert "<table>" in shown
+    assert found.plot().axes
+    assert len(found.records()) == len(found.json().get("rows") or found.json()["differences"])
+
+
+def test_a_notebook_shows_observed_counts_without_positions_as_a_sentence() -> None:
+    found = observed()
+    length = found.json()["block_efficiency"]
+    assert found._repr_html_() == f"<p><b>Observed: {length:.2f} tokens per call at K = 4.</b></p>"
+    with pytest.raises(ValueError, match="nothing to draw: Observed"):
+        found.plot()
 
 
 @pytest.mark.parametrize("make", [sized, served, planned])

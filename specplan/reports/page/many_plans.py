@@ -67,8 +67,8 @@ def plans_section(document: Document) -> Section:
         ],
         charts=charts,
         tables=[
-            *([lengths_table(parts, columns[0])] if len(parts) > 1 else []),
             Table("By " + ", ".join(columns[: len(settings)]), columns, cells),
+            *([lengths_table(parts, columns[0])] if len(parts) > 1 else []),
         ],
         flags=document.flags,
         inputs=[*document.inputs, *plan_inputs(alike)],

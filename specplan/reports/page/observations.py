@@ -1,9 +1,17 @@
 """The sections of an observed server and of a tree of drafts."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engines.observing.drift import Drift, Moved
+from specplan.reports.drift import drift_text
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import Chart, Section, Table, Threshold, number, series
 from specplan.reports.page.plans import curve_chart, headline, sureness
 
+Json = Mapping[str, Any]
+# A history has at least so many intervals.
+_LEAST_INTERVALS = 2
 _TREES = {"best": "best tree", "chain": "best chain"}
 _RATES = ("accepted_by_position", "conditional")
 
@@ -40,6 +48,9 @@ def observation_section(document: Document) -> Section:
     if plan is not None:
         charts.insert(0, curve_chart(plan, plan["curve"]))
         sure = [f"Observed: {length}.", *sureness(plan), *sure]
+    if found.get("drift") is not None:
+        sure.insert(0, _drift(found["drift"]))
+    charts += _history(found.get("history") or ())
     served = " ".join(filter(None, [source["kind"], source.get("version"), source.get("model")]))
     cells = [
         [str(at), _rate(rate), _rate(other)]
@@ -63,6 +74,29 @@ def observation_section(document: Document) -> Section:
         command=document.command,
         notes=[] if plan is None else plan["notes"],
     )
+
+
+def _drift(found: Json) -> str:
+    moved = tuple(Moved(**each) for each in found["moved"])
+    fields = {name: found[name] for name in Drift._fields}
+    return drift_text(Drift(**fields | {"moved": moved}), best_gamma=found["best_gamma"])
+
+
+def _history(intervals: Sequence[Json]) -> list[Chart]:
+    """Returns the chart of a followed server's tokens per call; [] for a single interval."""
+    if len(intervals) < _LEAST_INTERVALS:
+        return []
+    points = ((at, each["length"], each["low"], each["high"], each["clock"])
+              for at, each in enumerate(intervals, 1))  # fmt: skip
+    return [
+        Chart(
+            "history", "Tokens per call since the start",
+            f"One point an interval, the last {len(intervals)}. Where the band leaves out the "
+            "line, acceptance differs from the start by more than chance.",
+            "interval", "tokens per call", series("tokens per call", 0, points),
+            levels=[Threshold(intervals[-1]["expected"], "at the start")],
+        )
+    ]  # fmt: skip
 
 
 def _rate(rate: dict[str, float]) -> str:

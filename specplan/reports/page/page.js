@@ -49,7 +49,7 @@ function options(chart, width) {
   const shift = (index) => (named && !bars ? (index - (names.length - 1) / 2) * 0.14 : 0);
   const places = bars ? { type: "category", data: chart.categories }
     : named ? { type: "value", min: -0.5, max: chart.categories.length - 0.5, minInterval: 1, maxInterval: 1 }
-    : { type: chart.logarithmic ? "log" : "value", logBase: 2, min: first, max: last };
+    : { type: chart.logarithmic ? "log" : "value", logBase: 2, min: first, max: last, minInterval: xs.every(Number.isInteger) ? 1 : undefined };
   const end = (value) => (named || Number.isInteger(value) ? null : false);
   const label = { ...axis.axisLabel, hideOverlap: true, showMinLabel: end(first), showMaxLabel: end(last), formatter: named && !bars ? (x) => chart.categories[x] ?? "" : undefined };
   const heights = [...ys, ...chart.levels.map((level) => level.y)];

@@ -30,9 +30,9 @@ def section_of(data: Any) -> Section:
     return section(Document("", kind, plain))
 
 
-def write_page(made: Section, path: Path) -> None:
-    """Writes the page of one answer."""
-    write_whole(path, page([made], title=made.title).encode())
+def write_page(made: Section, path: Path, *, reload: int | None = None) -> None:
+    """Writes the page of one answer; reload: seconds until the page loads itself again."""
+    write_whole(path, page([made], title=made.title, reload=reload).encode())
 
 
 def write_plot(made: Section, path: Path) -> None:

@@ -130,3 +130,22 @@ def test_batch_size_has_the_speed_ups_of_plan_and_tree(model: str, tmp_path: Pat
         expected, rel=1e-9 if model == "roofline" else 0.02
     )
     assert tree["cost"]["model"] == model
+
+
+@pytest.mark.usefixtures("kernel_tables")
+def test_traffic_draws_the_deployment_with_the_capacity_of_traffic(tmp_path: Path) -> None:
+    stated = [
+        "--target-config", str(CONFIGS / "llama-3.1-8b.json"),
+        "--draft-config", str(CONFIGS / "llama-3.2-1b.json"), "--gpu", "h100", "--alpha", "0.6",
+    ]  # fmt: skip
+    drawn = run("traffic", *stated, "-o", str(tmp_path), "--format", "svg,csv")
+    assert drawn.exit_code == 0, drawn.output
+    sizes = ["--rate", "1", "--prompt-tokens", "512", "--output-tokens", "256"]
+    found = answered("traffic", *stated, *sizes)
+    drawing = " ".join(re.findall(r"<!-- (.*?) -->", (tmp_path / "traffic.svg").read_text("utf-8")))
+    most, without = (found[f"most_requests_per_second{way}"] for way in ("", "_without"))
+    assert f"{most:.3g} with it" in drawing
+    assert f"{without:.3g} without" in drawing
+    assert "drafted by 1.24B" in drawing
+    last = (tmp_path / "traffic.csv").read_text("utf-8").splitlines()[-1]
+    assert float(last.split(",")[0]) == pytest.approx(0.995 * max(most, without))
