@@ -20,13 +20,17 @@ from simulator.numerics.intervals import deviations
 
 
 class RequestCounts(NamedTuple):
-    """Counts of one request; trials: verified positions, estimated as accepted tokens / α."""
+    """Counts of one request; trials: verified positions, estimated as accepted tokens / α.
+
+    context: tokens of the prompt and of half of the output; None: not known.
+    """
 
     drafts: int
     drafted: int
     accepted: int
     trials: float
     category: str | None = None
+    context: int | None = None
 
 
 def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> RateInterval:

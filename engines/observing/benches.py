@@ -33,7 +33,7 @@ def read_aiperf_record(record: Mapping[str, Any], gamma: int | None) -> Observat
     counted = _counted(
         found, found.get("acceptance_histogram"), gamma, found.get("num_spec_tokens")
     )
-    return replace(counted.over_all_steps(tokens - 1), timed=timed).of_one_request
+    return replace(counted.over_all_steps(tokens - 1), timed=timed).of_one_request()
 
 
 def read_aiperf(result: Mapping[str, Any], gamma: int | None) -> Observation:

@@ -51,7 +51,7 @@ def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
     drafts = whole_number(timings, "predicted_n") - 1 - accepted
     return replace(
         plain, stated_gamma=gamma, drafts=drafts, drafted=drafted, accepted=accepted
-    ).of_one_request
+    ).of_one_request(number(timings, "prompt_n") + number(timings, "cache_n"))
 
 
 MARK = "draft acceptance"

@@ -35,4 +35,5 @@ def read_answer(answer: Mapping[str, Any], gamma: int | None) -> Observation:
     names = ("draft_rounds", "draft_n", "draft_n_accepted")
     rounds, drafted, accepted = (whole_number(timings, name) for name in names)
     counted = replace(plain, stated_gamma=gamma, drafts=rounds, drafted=drafted, accepted=accepted)
-    return counted.over_all_steps(tokens - 1).of_one_request
+    prompt = number(timings, "prompt_n") + number(timings, "cache_n")
+    return counted.over_all_steps(tokens - 1).of_one_request(prompt)

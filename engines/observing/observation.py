@@ -102,15 +102,15 @@ class Observation(Counts):
             requests=self.requests + other.requests if listed else (),
         )
 
-    @property
-    def of_one_request(self) -> Observation:
-        """This observation with one item in `requests`, which has all counts."""
+    def of_one_request(self, prompt_tokens: float | None = None) -> Observation:
+        """Returns this observation with one item in `requests`, which has all counts."""
         if self.drafts == 0 or self.drafted == 0:
             return self
         trials = self.accepted / self.alpha_iid.value if self.accepted > 0 else self.drafts
-        return replace(
-            self, requests=(RequestCounts(self.drafts, self.drafted, self.accepted, trials),)
-        )
+        counts = (self.drafts, self.drafted, self.accepted, trials)
+        half = (self.drafts + self.accepted) / 2
+        context = None if not prompt_tokens else round(prompt_tokens + half)
+        return replace(self, requests=(RequestCounts(*counts, context=context),))
 
     def _require_alike(self, other: Observation) -> None:
         if self.kind != other.kind:

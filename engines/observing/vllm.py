@@ -209,7 +209,8 @@ def read_answer(answer: Mapping[str, Any], gamma: int | None) -> Observation:
             raise ValueError("per_step_accepted and per_step_drafted must add up to the totals")
         rejected = sum(hit < length for hit, length in zip(hits, lengths, strict=True))
     usage = answer.get("usage")
-    emitted = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    usage = usage if isinstance(usage, dict) else {}
+    emitted, prompt = usage.get("completion_tokens"), usage.get("prompt_tokens")
     counted = Observation(
         kind="vllm",
         origin="answers",
@@ -221,7 +222,9 @@ def read_answer(answer: Mapping[str, Any], gamma: int | None) -> Observation:
         by_position=tuple(sum(histogram[j:]) for j in range(1, len(histogram))),
         rejected=rejected,
     )
-    return _over(counted, emitted - 1 if isinstance(emitted, int) else None).of_one_request
+    return _over(counted, emitted - 1 if isinstance(emitted, int) else None).of_one_request(
+        prompt if isinstance(prompt, int) else None
+    )
 
 
 def _listed(found: Mapping[str, Any], name: str) -> tuple[int, ...]:

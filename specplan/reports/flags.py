@@ -20,7 +20,8 @@ NO_DRAFT = "# gamma is 0: run the target without a draft"
 KEPT = "# The drafts seen ended early, as by a p-min: at p-min 0 they do not. Keep yours if so."
 _CONTEXTS = """\
 # Servers choose by batch, not by context: take what fits your prompts. Releases of vLLM refuse a
-# schedule by batch and context (5 items an entry, proposed in July 2026, pull request 48944)."""
+# schedule by batch and context (5 items an entry, proposed in July 2026, pull request 48944) and
+# num_speculative_tokens_per_seq_len (pull request 54801): both were open in September 2026."""
 
 
 class DraftLabels(NamedTuple):

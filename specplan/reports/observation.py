@@ -5,6 +5,7 @@ from typing import Any
 
 from engines.kind import engine_kinds, exports_of
 from engines.observing.alphas import RequestCounts, alpha_spread
+from engines.observing.by_context import by_context
 from engines.observing.by_request import RequestLengths
 from engines.observing.observation import Observation
 from estimator.profiles.parts import Estimate
@@ -15,6 +16,13 @@ from specplan.reports.kept import KEPT_RUN
 from specplan.reports.observed_times import steps_json, steps_lines, times_json, times_lines
 from specplan.reports.table import GAMMA, Column, folded, table
 
+_CONTEXTS: list[Column[dict[str, Any]]] = [
+    ("context", "{first} to {last}"),
+    ("requests", "{requests}"),
+    ("drafts", "{drafts}"),
+    ("tokens/call", "{length:.2f}"),
+    (percent(), "{low:.2f} to {high:.2f}"),
+]
 _SINCE = {
     "metrics": "since the server started, including its warm-up",
     "log": "in the lines of its log",
@@ -60,6 +68,7 @@ def observation_json(
         "iid_consistent": observation.iid_consistent,
         "iid_p_value": observation.iid_p_value,
         **_requests_json(observation.requests, lengths),
+        "by_context": [e._asdict() for e in by_context(observation.requests, observation.gamma)],
         **times_json(observation),
         "draft_ms_per_block": None if drafting is None else 1e3 * drafting / observation.drafts,
     }
@@ -104,6 +113,8 @@ def observation_text(
             (f"if those before were [{percent()}]", "{if}"),
         ]
         lines += [table(rows, columns), ""]
+    if data["by_context"]:
+        lines += [table(data["by_context"], _CONTEXTS), ""]
     iid = ""
     if (p_value := observation.iid_p_value) is not None:
         iid = f"; positions differ by more than chance (p = {p_value:.1g}): not i.i.d"
