@@ -1,7 +1,8 @@
 """Hooks that mkdocs calls while it builds the site: pages made from the repository's files.
 
 README is the home page; CONTRIBUTING and CHANGELOG are pages, too; each command has a page of its
-own; all figures are drawn; the report on the profiles of docs/examples is a page that works.
+own; all figures are drawn; the report on the profiles of docs/examples is a page that works, and
+so is an example page of each kind.
 """
 
 import re
@@ -12,6 +13,7 @@ from typing import Any
 
 from click.testing import CliRunner
 from commands import command_pages
+from examples import example_pages, examples_list
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
@@ -65,6 +67,11 @@ def made(commands: str) -> Iterator[tuple[str, str | bytes]]:
         for figure in sorted((Path(folder) / "figures").glob("*.svg")):
             yield f"figures/{figure.name}", figure.read_bytes()
     yield "figures.md", _gallery()
+    sizes = {}
+    for path, content in example_pages():
+        sizes[path] = len(content)
+        yield path, content
+    yield "examples.md", examples_list(sizes)
 
 
 def relinked(markdown: str, path: str) -> str:

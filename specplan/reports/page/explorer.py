@@ -5,7 +5,7 @@ is linear in the costs, so that two values of each suffice; the grid in the acce
 fine as linear interpolation needs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -27,6 +27,12 @@ _READING = (
     "of a target pass adds a share (the slope) of a step. Speed-ups were computed by specplan at "
     "grid points and are within 0.5 % between them; the draft length is looked up."
 )
+_ALPHA = "α, acceptance rate"
+_PLANNED = (
+    "Another acceptance rate at this plan's costs. Speed-ups were computed by specplan at grid "
+    "points and are within 0.5 % between them. K is looked up: the smallest within {} of the "
+    "fastest; the odds of a gain do not count."
+)
 Floats = NDArray[np.float64]
 
 
@@ -45,19 +51,52 @@ def ratio_grid(starts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         nearest = {int(np.abs(values - start[key]).argmin()): start[key] for start in starts}
         for at, value in nearest.items():
             values[at] = value
+    labels = (_ALPHA, "c, draft step over target step", "slope of verification")
+    axes = [
+        {"key": key, "label": label, "values": values, "advised": at.tolist(), "step": 0.001}
+        for key, label, values, at in zip(
+            ("alpha", "c", "slope"), labels, (alphas, cs, slopes), table, strict=True
+        )
+    ]
     factors = _speed_ups(np.array(alphas), np.array(cs), np.array(slopes))
-    labels = ("α, acceptance rate", "c, draft step over target step", "slope of verification")
+    return _grid(_READING, axes, factors, _speed_ups(*table), starts)
+
+
+def alpha_grid(alpha: float, factors: Sequence[float], near: float) -> dict[str, Any]:
+    """Returns the grid over the acceptance rate of a plan, at the costs of its blocks, as JSON.
+
+    alpha: acceptance rate of the plan. factors: its speed-ups, for γ from 1.
+    """
+    own = np.asarray(factors[:DEFAULT_MAX_GAMMA], dtype=float)
+    values = sorted({*_alphas(), alpha})
+    table = 1 - np.linspace(1, 0, _ALPHAS) ** 2
+    table[int(np.abs(table - alpha).argmin())] = alpha
+    # Times of a block in steps of the target, whose doubt does not depend on the acceptance.
+    blocks = _tokens([alpha], len(own))[0] / own
+    axis = {"key": "alpha", "label": _ALPHA, "values": values, "advised": table.tolist(),
+            "step": 0.001}  # fmt: skip
+    factors_there, advised_there = (_tokens(at, len(own)) / blocks for at in (values, table))
+    reading = _PLANNED.format(f"{100 * near:g} %")
+    starts = [{"name": "this plan", "alpha": alpha}]
+    return _grid(reading, [axis], factors_there, advised_there, starts, near=near)
+
+
+def _grid(
+    reading: str,
+    axes: Sequence[Mapping[str, Any]],
+    factors: Floats,
+    table: Floats,
+    starts: Sequence[Mapping[str, Any]],
+    *,
+    near: float = NEAR,
+) -> dict[str, Any]:
+    """Returns a grid as JSON; table: speed-ups at the points at which draft lengths are advised."""
     return {
-        "reading": _READING,
-        "axes": [
-            {"key": key, "label": label, "values": values, "advised": at.tolist(), "step": 0.001}
-            for key, label, values, at in zip(
-                ("alpha", "c", "slope"), labels, (alphas, cs, slopes), table, strict=True
-            )
-        ],
-        "gammas": list(range(1, DEFAULT_MAX_GAMMA + 1)),
+        "reading": reading,
+        "axes": axes,
+        "gammas": list(range(1, factors.shape[-1] + 1)),
         "speed_up": [float(f"{factor:.{_DIGITS}g}") for factor in factors.ravel()],
-        "advised": advised(_speed_ups(*table)).ravel().tolist(),
+        "advised": advised(table, near).ravel().tolist(),
         "starts": [dict(start) for start in starts],
         "chart": {
             "x": "K", "y": "times the speed without speculation", "categories": [], "spans": [],
@@ -66,27 +105,33 @@ def ratio_grid(starts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def advised(factors: Floats) -> NDArray[np.int64]:
-    """Returns the smallest draft length within `NEAR` of the best; 0: do not speculate.
+def advised(factors: Floats, near: float = NEAR) -> NDArray[np.int64]:
+    """Returns the smallest draft length within `near` of the best; 0: do not speculate.
 
     factors: speed-ups, shape (..., γ from 1).
     """
     with_none = np.concatenate([np.ones((*factors.shape[:-1], 1)), factors], axis=-1)
     best = with_none.max(axis=-1, keepdims=True)
-    found: NDArray[np.int64] = np.argmax(with_none >= (1 - NEAR) * best, axis=-1)
+    found: NDArray[np.int64] = np.argmax(with_none >= (1 - near) * best, axis=-1)
     return found
 
 
 def _speed_ups(alphas: Floats, cs: Floats, slopes: Floats) -> Floats:
     """Returns the speed-ups, shape (alphas, cs, slopes, γ from 1)."""
     gammas = np.arange(1, DEFAULT_MAX_GAMMA + 1)
-    tokens = np.array([Iid(float(alpha)).tokens_per_call(gammas) for alpha in alphas])
+    tokens = _tokens(alphas, DEFAULT_MAX_GAMMA)
     blocks = np.array([
         [CostModel({1: 1.0, 2: 1.0 + slope}, c).block_seconds(gammas) for slope in slopes]
         for c in cs
     ])  # fmt: skip
     found: Floats = tokens[:, None, None, :] / blocks
     return found
+
+
+def _tokens(alphas: Iterable[float], most: int) -> Floats:
+    """Returns tokens per call, shape (alphas, γ from 1 to most)."""
+    gammas = np.arange(1, most + 1)
+    return np.array([Iid(float(alpha)).tokens_per_call(gammas) for alpha in alphas])
 
 
 @cache

@@ -5,7 +5,7 @@ from typing import Any
 
 from simulator.choice.advice import certainty, percentage
 from simulator.numerics.intervals import percent
-from specplan.reports.page.explorer import ratio_grid
+from specplan.reports.page.explorer import alpha_grid, ratio_grid
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import (
     Chart,
@@ -37,11 +37,6 @@ def plan_section(document: Document) -> Section:
     """Returns the section of the JSON of `specplan plan` for one setting."""
     found = document.data
     points = found["curve"]
-    grid = None
-    if found["verification_free"] and found["acceptance"]["kind"] == "iid":
-        grid = ratio_grid(
-            [{"name": "this plan", "alpha": found["alpha"], "c": found["c"], "slope": 0.0}]
-        )
     return Section(
         kind="Plan",
         about=document.about,
@@ -53,8 +48,21 @@ def plan_section(document: Document) -> Section:
         inputs=[*document.inputs, *plan_inputs(found)],
         command=document.command,
         notes=found["notes"],
-        explorer=grid,
+        explorer=_explorer(found, points),
     )
+
+
+def _explorer(found: Json, points: Sequence[Json]) -> dict[str, Any] | None:
+    """Returns the grid of the sliders; None where positions differ or the rate was counted."""
+    if found["acceptance"]["kind"] != "iid":
+        return None
+    if found["verification_free"]:
+        start = {"name": "this plan", "alpha": found["alpha"], "c": found["c"], "slope": 0.0}
+        return ratio_grid([start])
+    if found["alpha_iid"] is not None or any(point.get("measured") for point in points):
+        return None
+    factors = [point["improvement_factor"] for point in points]
+    return alpha_grid(found["alpha"], factors, found["near"])
 
 
 def headline(found: Json, points: Sequence[Json]) -> str:

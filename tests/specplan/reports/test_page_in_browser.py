@@ -38,6 +38,11 @@ GRID = [
 ]
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 RUNS = "plan --run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85 --json"
+CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
+GPU = (
+    "plan", "--target-config", str(CONFIGS / "llama-3.1-8b.json"), "--draft-config",
+    str(CONFIGS / "llama-3.2-1b.json"), "--gpu", "h100",
+)  # fmt: skip
 MOVE = """([name, settings]) => {
     const part = document.getElementById(name);
     for (const [key, value] of Object.entries(settings)) {
@@ -151,6 +156,25 @@ def test_sliders_show_the_numbers_of_plan_between_grid_points(page: Any) -> None
         assert at >= 0.99 * max(1.0, *exact), settings
         assert factor == pytest.approx(at, rel=5e-3), settings
     assert "part-1.alpha=1" in page.evaluate("location.hash")
+
+
+def test_a_slider_shows_the_numbers_of_plan_at_the_costs_of_a_gpu(
+    browser: Any, tmp_path: Path
+) -> None:
+    made = CliRunner().invoke(main, [*GPU, "--alpha", "0.7", "--page", str(tmp_path / "gpu.html")])
+    assert made.exit_code == 0, made.output
+    page = browser.new_page()
+    page.goto((tmp_path / "gpu.html").as_uri())
+    for alpha in (0.31, 0.555, 0.7, 0.893):
+        advised, _, factors = page.evaluate(MOVE, ["part-1", {"alpha": alpha}])
+        printed = CliRunner().invoke(main, [*GPU, "--alpha", str(alpha), "--json"])
+        planned = json.loads(printed.stdout)
+        exact = [point["improvement_factor"] for point in planned["curve"]]
+        tolerance = 1e-5 if alpha == 0.7 else 5e-3
+        np.testing.assert_allclose(factors, exact, rtol=tolerance)
+        at = 1.0 if advised == 0 else exact[advised - 1]
+        assert at >= 0.985 * max(1.0, *exact)
+    page.close()
 
 
 def test_the_address_keeps_the_sliders(browser: Any, folder: Path) -> None:
