@@ -32,6 +32,11 @@ class Expected:
     def at(self, gamma: int) -> float:
         """Returns the expected length at γ; refuses a γ for which none is known."""
         if 0 in self.lengths:
+            if self.lengths[0] > gamma + 1:
+                raise ValueError(
+                    f"--expect must state a length of at most {gamma + 1}, gamma + 1, got "
+                    f"{self.lengths[0]:g}"
+                )
             return self.lengths[0]
         if gamma <= len(self.rates):
             return 1 + sum(self.rates[:gamma])

@@ -162,8 +162,10 @@ def _limits(plan: Plan) -> list[str]:
 
 def _unconfirmed(plan: Plan) -> bool:
     """Returns whether runs lead to a γ that none of them measured."""
-    gamma, runs = plan.advice.gamma, plan.cost.own_runs
-    return gamma > 0 and any(run.gamma for run in runs) and not plan.curve.measured[gamma - 1]
+    gamma, ran = plan.advice.gamma, {run.gamma for run in plan.cost.own_runs}
+    if gamma == 0 or not any(ran) or (gamma in ran and 0 not in ran):
+        return False
+    return not plan.curve.measured[gamma - 1]
 
 
 def _speed(plan: Plan) -> list[str]:

@@ -117,3 +117,8 @@ def test_a_gamma_that_is_not_known_is_refused() -> None:
         ValueError, match="--expect must know a length at gamma 5, got gamma 1 to 3"
     ):
         drift(observed(10, (5, 4, 3, 2, 1)), Expected({}, RATES))
+
+
+def test_a_length_that_no_block_can_have_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"must state a length of at most 4, gamma \+ 1, got 4\.5"):
+        drift(observed(10, (5, 4, 3)), Expected({0: 4.5}))

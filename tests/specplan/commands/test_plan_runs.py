@@ -333,6 +333,12 @@ def test_a_schedule_drafts_on_where_drafting_nothing_is_slower() -> None:
     assert "should draft up to batch 64" in text
 
 
+def test_an_advised_k_that_ran_without_a_baseline_is_not_called_unrun() -> None:
+    alone = "--run gamma=3,tpot=5,length=2.5 --max-gamma 3"
+    assert "was not run" not in run(alone).stdout
+    assert "K = 4 was not run" in run(alone.replace("--max-gamma 3", "--max-gamma 4")).stdout
+
+
 def test_a_word_that_marks_a_run_needs_gamma_zero() -> None:
     with pytest.raises(ValueError, match="speculating must be given with gamma=0 only"):
         parse_run("gamma=3,speculating,tpot=5,length=2")
