@@ -1,8 +1,7 @@
 """Hooks that mkdocs calls while it builds the site: pages made from the repository's files.
 
 README is the home page; CONTRIBUTING and CHANGELOG are pages, too; each command has a page of its
-own; all figures are drawn; the report on the profiles of docs/examples is a page that works, and
-so is an example page of each kind.
+own; all figures are drawn; commands write an example page of each kind.
 """
 
 import re
@@ -25,8 +24,6 @@ ROOT = Path(__file__).parents[2]
 OWN = {
     "README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"
 }  # fmt: skip
-PROFILES = ("embedded.json", "lookup.json")
-REPORT = "live-report.html"
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -60,10 +57,7 @@ def made(commands: str) -> Iterator[tuple[str, str | bytes]]:
     for name, text in command_pages(commands).items():
         yield f"commands/{name}.md", text
     with tempfile.TemporaryDirectory() as folder:
-        profiles = [str(ROOT / "docs" / "examples" / name) for name in PROFILES]
-        _run("report", *profiles, "-o", f"{folder}/{REPORT}")
         _run("figures", "-o", f"{folder}/figures", "--format", "svg")
-        yield REPORT, (Path(folder) / REPORT).read_bytes()
         for figure in sorted((Path(folder) / "figures").glob("*.svg")):
             yield f"figures/{figure.name}", figure.read_bytes()
     yield "figures.md", _gallery()

@@ -197,7 +197,8 @@ def test_buttons_copy_flags_and_download_pictures(page: Any) -> None:
         assert download.value.path().read_bytes().startswith(start)
 
 
-def test_print_cuts_no_row(page: Any) -> None:
+def test_print_cuts_no_row_and_no_number(page: Any) -> None:
+    page.set_viewport_size({"width": 718, "height": 1000})  # of A4, within margins
     page.emulate_media(media="print")
     rules = page.evaluate(
         "[...document.querySelectorAll('tr')]"
@@ -207,6 +208,12 @@ def test_print_cuts_no_row(page: Any) -> None:
         "[...document.querySelectorAll('.wide')].filter(e => getComputedStyle(e).overflowX !== "
         "'visible').length"
     )
+    broken = page.evaluate(
+        "[...document.querySelectorAll('tbody td')].filter(e => e.clientHeight > 0 && "
+        "/^\\S{1,8}$/.test(e.textContent)).filter(e => { const range = document.createRange(); "
+        "range.selectNodeContents(e); return range.getClientRects().length > 1; }).length"
+    )
     page.emulate_media(media="screen")
     assert rules
     assert wide == 0
+    assert broken == 0
