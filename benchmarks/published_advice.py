@@ -59,7 +59,7 @@ def at_least(threshold: float, *, undecided: bool) -> Callable[[Load], int]:
     def rule(load: Load) -> int:
         calibrated = not (undecided and load.row.traits.draft in NOT_CALIBRATED)
         found = advise(load.gammas, load.given, calibrated=calibrated)
-        gains = (found.gain_probability or 0.0) >= threshold and load.given.mean.max() > NEAR
+        gains = (found.gain_probability or 0.0) >= threshold and load.given.medians.max() > NEAR
         return found.named if gains and not found.undecided else 0
 
     return rule
@@ -72,7 +72,7 @@ RULES: dict[str, Callable[[Load], int]] = {
     "always K = 3, or the nearest": lambda load: load.nearest,
     "largest mean speed-up": lambda load: int(
         np.concatenate([[0], load.gammas])[
-            np.concatenate([[0.0], load.given.mean + load.given.deviation**2 / 2]).argmax()
+            np.concatenate([[1.0], np.exp(load.given.draws).mean(axis=0)]).argmax()
         ]
     ),
     "threshold 0.5": at_least(0.5, undecided=False),

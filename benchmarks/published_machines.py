@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from estimator.costs.kernel_tables import MeasuredKernels, missing
+from estimator.costs.same_chip import kernels_of
 from simulator.cost.fitted.kernels import KernelMachine
 from simulator.cost.fitted.machine import PARAMETERS, Machine, RooflineMachine, Work
 from simulator.cost.fitted.runs import LoadPoint
@@ -92,21 +92,16 @@ class BatchExpanding(PublishedRoofline):
         return work
 
 
-TABLES: dict[tuple[str, str], MeasuredKernels] = {}
-
-
 @cache
 def kernel_machine(machine: Machine, engine: str) -> Machine | None:
     """Returns the machine with its passes from measured kernels; None where there are none."""
     assert isinstance(machine, PublishedRoofline)
     deployment, widths = machine.deployment, machine.widths
     gpu = deployment.hardware.name
-    if missing(gpu, engine) is not None or isinstance(machine, BatchExpanding):
+    if isinstance(machine, BatchExpanding):
         return None
-    if (gpu, engine) not in TABLES:
-        TABLES[gpu, engine] = MeasuredKernels(gpu, engine)
     try:
-        return PublishedKernels(deployment, TABLES[gpu, engine], widths=widths)
+        return PublishedKernels(deployment, kernels_of(gpu, engine), widths=widths)
     except ValueError:
         return None
 

@@ -16,8 +16,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from published_machines import KNOWN, PublishedLoad, kernel_machine, machine_of
 
+from simulator.acceptance.tokens import alpha_from_block_efficiency
 from simulator.cost.fitted.kernels import KernelMachine
 from simulator.cost.fitted.machine import Machine, RooflineMachine
 from simulator.cost.fitted.prior import Traits
@@ -29,6 +31,8 @@ HERE = Path(__file__).parent
 KEPT_OUT = ("Tencent/AngelSlim", "vllm-project/vllm")
 # Where a page does not say: the tokens in a cache, and the prompt tokens for each emitted one.
 USUAL_CONTEXT, USUAL_PROMPTS = 1000, 1.0
+# Tokens of usual prompts of a data set, its chat template included.
+PROMPT_TOKENS = {"gsm8k": 100, "humaneval": 150, "mt_bench": 110, "mtbench": 110}
 
 
 @dataclass(frozen=True)
@@ -154,22 +158,53 @@ def _complete(facts: dict[str, str]) -> bool:
 def _row(facts: dict[str, str]) -> Row:
     names = ("shape", "weights", "draft_shape", "gpu", "tp", "dcp", "dp", "ep")
     batch, gamma = int(facts["batch"]), int(facts["gamma"])
+    prompt, context = facts["prompt"], facts["context"]
+    if facts["output"] and not prompt and facts["dataset"] in PROMPT_TOKENS:
+        prompt = str(PROMPT_TOKENS[facts["dataset"]])
+        context = context or str(int(prompt) + int(facts["output"]) // 2)
     ratio = USUAL_PROMPTS
     if facts["dataset"].startswith("context"):
         ratio = 0.0  # the benches of these rows leave prompts out
-    elif facts["prompt"] and facts["output"]:
-        ratio = float(facts["prompt"]) / float(facts["output"])
+    elif prompt and facts["output"]:
+        ratio = float(prompt) / float(facts["output"])
     # A token waits for the prompts of the other sequences; a throughput has its own prompt, too.
-    waits = batch if facts["measure"] == "throughput" else batch - 1
+    waits = batch if facts["measure"] in ("throughput", "one batch") else batch - 1
     prompts = round(ratio * waits / batch, 6)
-    load = PublishedLoad(int(facts["context"] or USUAL_CONTEXT), batch, prompts)
+    load = PublishedLoad(int(context or USUAL_CONTEXT), batch, prompts)
     tree = draft_class(facts["kind"]) == "EAGLE tree"
     return Row(
         facts,
         machine_of(*(facts[name] for name in names), expands=_expands_batch(facts), tree=tree),
         Run(load, float(facts["without_ms"]) / 1e3),
-        Run(load, float(facts["with_ms"]) / 1e3, gamma, float(facts["length"])),
+        Run(load, float(facts["with_ms"]) / 1e3, gamma, _waited_length(facts, batch, gamma)),
     )
+
+
+def _waited_length(facts: dict[str, str], batch: int, gamma: int) -> float:
+    """Returns the tokens per block of the sequence that a row's time is of.
+
+    A pass over one batch takes as long as its slowest sequence, which is known by chance only.
+    """
+    length = float(facts["length"])
+    if facts["measure"] != "one batch":
+        return length
+    tokens = int(facts["output"])
+    return min(length, tokens / slowest_blocks(tokens, batch, gamma, length))
+
+
+def slowest_blocks(tokens: int, batch: int, gamma: int, length: float) -> float:
+    """Returns the expected number of blocks until all sequences of a batch have their tokens.
+
+    Tokens are accepted independently, with the probability that gives the mean length.
+    """
+    rate = float(alpha_from_block_efficiency(length, gamma))
+    emitted = np.array([*(rate**n * (1 - rate) for n in range(gamma)), rate**gamma])
+    left, expected = np.eye(1, tokens)[0], 0.0
+    # left[n]: probability that a sequence has n tokens, and needs further blocks.
+    while left.sum() > 1e-9:
+        expected += 1 - (1 - left.sum()) ** batch
+        left = np.convolve(left, np.append(0.0, emitted))[:tokens]
+    return float(expected)
 
 
 def _expands_batch(facts: dict[str, str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -116,9 +116,11 @@ def by_source(guesses: Sequence[Guess], *, draws: int = 400) -> NDArray[np.float
     return np.asarray(np.quantile(means, [0.05, 0.95], axis=0).T)
 
 
-def without_source(rows: Sequence[Row], first: First = ROOFLINE) -> dict[str, dict[str, Any]]:
-    """Returns for every source what the others' rows give."""
-    owners = sorted({row.owner for row in rows})
+def without_source(
+    rows: Sequence[Row], first: First = ROOFLINE, *, only: Container[str] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Returns for every source, or for some, what the others' rows give."""
+    owners = sorted({row.owner for row in rows if only is None or row.owner in only})
     return {owner: fit([row for row in rows if row.owner != owner], first) for owner in owners}
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from estimator.costs.kernel_tables import MeasuredKernels
+from estimator.costs.same_chip import kernels_of
 from estimator.model_shapes.head_kind import prior_of
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.kernels import KernelMachine
@@ -73,7 +73,7 @@ def deployed_cost(
     try:
         if known:
             raise ValueError("a stated efficiency is of the roofline")
-        tables = MeasuredKernels(gpu, engine)
+        tables = kernels_of(gpu, engine)
         if dtype in _NOT_MEASURED:
             raise ValueError(f"no kernels were measured for weights in {dtype}")
         kernels = KernelMachine(deployment, tables)

@@ -115,7 +115,9 @@ class MeasuredKernels(KernelTables):
     ) -> float:  # fmt: skip
         kind = _format_name(stored, SYSTEMS[self._gpu], routed=True)
         shape = (active, count, hidden, inner, *gpus)
-        return self._measured(f"experts/{kind}", shape, rows)
+        blocks = f"experts/{kind}_block"  # one scale for each block of weights
+        scaled = not self._has(f"experts/{kind}", shape) and self._has(blocks, shape)
+        return self._measured(blocks if scaled else f"experts/{kind}", shape, rows)
 
     def attention(
         self, *, batch: int, context: int, heads: int, key_heads: int, head_size: int
@@ -148,6 +150,12 @@ class MeasuredKernels(KernelTables):
         if shape not in curves.shapes:
             raise self._unmeasured(f"{table} {shape}")
         return curves.at(shape, rows)
+
+    def _has(self, table: str, shape: tuple[int, ...]) -> bool:
+        try:
+            return shape in self._curves(table).shapes
+        except ValueError:
+            return False
 
     def _curves(self, table: str) -> Curves:
         try:

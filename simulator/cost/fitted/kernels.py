@@ -25,6 +25,8 @@ from simulator.cost.roofline.sharing import Conditions, chosen_experts, sends_to
 _LOGIT_BYTES = 12
 # Least time to gather logits from several GPUs: three all-reduces of an engine's own kernel.
 _GATHER_SECONDS = 18e-6
+# GPUs wait for the slowest at each all-reduce; the tables time an all-reduce without that.
+_WAIT_SECONDS = 12e-6
 # Rows of a chunk in which servers read prompts.
 CHUNK = 2048
 
@@ -100,13 +102,13 @@ class KernelMachine(DeployedMachine):
         turn = self._products(draft.in_turn, draft.step, rows=load.batch, given=given)
         rows = load.batch * width
         one = self._products(draft.step.multiplied, draft.step, rows=rows, given=given)
+        one += self._choosing(draft.step, given.replica_batch(load.batch) * width)
         return one + self._cached(draft.step, load, 1, given), once, turn
 
     def layer_exchange(self, shape: ModelShape, tokens: int, given: Conditions) -> float:
         sent, seconds = sends_tokens(shape, given), 0.0
         if given.tp > 1:
-            reduced = self.tables.all_reduce(rows=tokens, hidden=shape.hidden, gpus=given.tp)
-            seconds += (2 - sent) * reduced
+            seconds += (2 - sent) * self._summed(shape, tokens, given)
         if sent:
             rows, active = -(-tokens // given.tp), chosen_experts(shape)
             count = max(each.experts for each in shape.only("experts"))
@@ -120,7 +122,14 @@ class KernelMachine(DeployedMachine):
         seconds = super().exchanges(shape, tokens, given)
         if given.tp == 1 or values == 0 or link is None:
             return seconds
-        return seconds + _GATHER_SECONDS + 2 * values * (given.tp - 1) / given.tp / link
+        # The embedding is divided like the output matrix, and summed.
+        seconds += self._summed(shape, tokens, given) + _GATHER_SECONDS + _WAIT_SECONDS
+        return seconds + 2 * values * (given.tp - 1) / given.tp / link
+
+    def _summed(self, shape: ModelShape, tokens: int, given: Conditions) -> float:
+        """Returns the seconds of an all-reduce of one vector for each token."""
+        reduced = self.tables.all_reduce(rows=tokens, hidden=shape.hidden, gpus=given.tp)
+        return reduced + _WAIT_SECONDS
 
     def block_pass(self, load: LoadPoint, new_tokens: int) -> Work:
         # Servers handle drafted tokens one sequence after the other, while the GPU waits.
@@ -142,15 +151,18 @@ class KernelMachine(DeployedMachine):
         further = self._products(routed, shape, rows=rows, given=given) - first
         once = self._cached(shape, load, 1, given)
         again = self._cached(shape, load, new_tokens, given) - once
-        choosing = _LOGIT_BYTES * tokens * logits(shape) / self.deployment.hardware.bandwidth
         return work(
             roof=self._products(others, shape, rows=rows, given=given) + first,
             layer=shape.layers,
             experts=max(further, 0.0),
             cache=once,
             recache=max(again, 0.0),
-            fixed=self.exchanges(shape, tokens, given) + choosing,
+            fixed=self.exchanges(shape, tokens, given) + self._choosing(shape, tokens),
         )
+
+    def _choosing(self, shape: ModelShape, tokens: int) -> float:
+        """Returns the seconds to read and write the logits of all tokens of a pass."""
+        return _LOGIT_BYTES * tokens * logits(shape) / self.deployment.hardware.bandwidth
 
     def _products(
         self, weights: tuple[Weights, ...], shape: ModelShape, *, rows: int, given: Conditions

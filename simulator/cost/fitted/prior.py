@@ -147,7 +147,9 @@ def published_prior(
     # Sources disagree about draft models in today's servers.
     apart = traits.draft in APART and traits.engine != V0
     if apart:
-        doubt *= fitted["doubts"].get(traits.draft, 1.0) ** 2
+        # Passes of draft models are covered, but not what servers spend outside of them.
+        doubts = _published("roofline")["doubts"] | fitted["doubts"]
+        doubt *= doubts.get(traits.draft, 1.0) ** 2
     return Prior(
         np.sum([fitted["mean"], *known], axis=0),
         doubt * np.array(fitted["covariance"]),
