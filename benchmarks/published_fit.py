@@ -23,7 +23,7 @@ from published_rows import Row
 from scipy.special import ndtri
 
 from simulator.cost.fitted.machine import COUNT, PARAMETERS
-from simulator.cost.fitted.prior import DRAFTS, SCALE
+from simulator.cost.fitted.prior import SCALE
 
 MOST_ROUNDS, MOVED = 60, 2e-3
 # Degrees of freedom of the tails.
@@ -57,7 +57,6 @@ class First:
     logs, deviations: means of their logarithms, and standard deviations.
     count, covariance_count: as many deployments as the means and the covariance count for.
     shrinkage: factor of RIDGE.
-    kinds: kinds of draft whose rows are fitted.
     """
 
     logs: NDArray[np.float64]
@@ -65,7 +64,6 @@ class First:
     count: float
     covariance_count: float
     shrinkage: float
-    kinds: tuple[str, ...]
 
     @classmethod
     def of(
@@ -75,7 +73,6 @@ class First:
         count: float,
         covariance_count: float,
         shrinkage: float,
-        kinds: tuple[str, ...] = DRAFTS,
     ) -> First:
         return cls(
             np.log([first[name][0] for name in PARAMETERS]),
@@ -83,22 +80,14 @@ class First:
             count,
             covariance_count,
             shrinkage,
-            kinds,
         )
 
 
 # Constants were tried on the sources of `published_scores.chosen_on`: covariance_count 1 has the
 # better interval score there (1.24, with 3 it is 1.27), 3 the smaller loss of advice (2.9, 3.4 %).
 ROOFLINE = First.of(FIRST, count=1.0, covariance_count=3.0, shrinkage=1.0)
-# Measured kernels leave less to explain, and fewer sources are covered. What a draft model or a
-# look-up spends outside of passes differs a hundredfold between servers, and one source is covered.
-KERNELS = First.of(
-    FIRST_OVER_KERNELS,
-    count=6.0,
-    covariance_count=12.0,
-    shrinkage=2.0,
-    kinds=("EAGLE", "EAGLE tree", "MTP", "block"),
-)
+# Measured kernels leave less to explain, and fewer sources are covered.
+KERNELS = First.of(FIRST_OVER_KERNELS, count=6.0, covariance_count=12.0, shrinkage=2.0)
 
 
 def fit(rows: Sequence[Row], first: First = ROOFLINE) -> dict[str, Any]:
@@ -106,7 +95,7 @@ def fit(rows: Sequence[Row], first: First = ROOFLINE) -> dict[str, Any]:
 
     first: parameters before these rows, for machines over the roofline or over kernels.
     """
-    deployed = deployments([row for row in rows if row.traits.draft in first.kinds])
+    deployed = deployments(rows)
     weights = np.array([each.weight for each in deployed])
     names = sorted({name for each in deployed for name in each.first.traits.names})
     design = np.array(

@@ -29,6 +29,8 @@ from simulator.cost.roofline.deployment import over_pcie
 HERE = Path(__file__).parent
 # Sources that no fit, trait or constant was chosen with: they are predicted once, at the end.
 KEPT_OUT = ("Tencent/AngelSlim", "vllm-project/vllm")
+# Kinds of draft whose passes take little of their time.
+OUTSIDE = ("model", "n-gram")
 # Where a page does not say: the tokens in a cache, and the prompt tokens for each emitted one.
 USUAL_CONTEXT, USUAL_PROMPTS = 1000, 1.0
 # Tokens of usual prompts of a data set, its chat template included.
@@ -136,10 +138,14 @@ def read_table() -> list[dict[str, str]]:
 def over_kernels(rows: Sequence[Row]) -> list[Row]:
     """Returns the rows whose GPU, server and formats have measured kernels, priced by those.
 
-    Caches are priced with 16 bits, so that rows with 8-bit caches are not covered.
+    Caches are priced with 16 bits, so that rows with 8-bit caches are not covered. Draft models and
+    look-ups are left out: what servers spend on them outside of passes differs a hundredfold, and
+    is the roofline's prior over kernels, too.
     """
     found = []
     for row in rows:
+        if row.traits.draft in OUTSIDE:
+            continue
         machine = kernel_machine(row.machine, row.facts["engine"])
         if machine is None or "KV fp8" in row.facts["format"]:
             continue

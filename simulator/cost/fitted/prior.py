@@ -67,6 +67,15 @@ class Prior:
     calibrated: bool = True
     jumps: tuple[tuple[float, float], ...] = ((0.0, 1.0),)
 
+    def with_outside(self, other: Prior) -> Prior:
+        """Returns the prior with another's times of blocks and drafts outside of passes."""
+        logs, covariance = self.logs.copy(), self.covariance.copy()
+        places = [PARAMETERS.index(name) for name in ("block", "draft")]
+        logs[places] = other.logs[places]
+        covariance[places, :] = covariance[:, places] = 0
+        covariance[np.ix_(places, places)] = other.covariance[np.ix_(places, places)]
+        return replace(self, logs=logs, covariance=covariance)
+
     def fixed(self, **known: float) -> Prior:
         """Returns the prior with some parameters fixed; known: their values by name, at least 0."""
         logs, covariance = self.logs.copy(), self.covariance.copy()
@@ -147,10 +156,8 @@ def published_prior(
     # Sources disagree about draft models in today's servers.
     apart = traits.draft in APART and traits.engine != V0
     if apart:
-        # Passes of draft models are covered, but not what servers spend outside of them.
-        doubts = _published("roofline")["doubts"] | fitted["doubts"]
-        doubt *= doubts.get(traits.draft, 1.0) ** 2
-    return Prior(
+        doubt *= fitted["doubts"].get(traits.draft, 1.0) ** 2
+    prior = Prior(
         np.sum([fitted["mean"], *known], axis=0),
         doubt * np.array(fitted["covariance"]),
         level,
@@ -158,6 +165,10 @@ def published_prior(
         shared,
         calibrated=traits.draft not in NOT_CALIBRATED,
     )
+    if over == "roofline" or f"draft {traits.draft}" in fitted["effects"]:
+        return prior
+    # Passes of such drafts were measured, but not what servers spend outside of them.
+    return prior.with_outside(published_prior(traits))
 
 
 def _mixture(priors: Sequence[Prior]) -> Prior:
