@@ -21,7 +21,7 @@ from simulator.choice.advice import NEAR, Advice, advise
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import NOT_CALIBRATED, Prior
-from simulator.cost.fitted.runs import USUAL_ERROR, log_gains
+from simulator.cost.fitted.runs import USUAL_ERROR
 from simulator.numerics.intervals import Forecast
 
 FIRST_GAMMA = 3
@@ -127,10 +127,7 @@ def own_run(load: Load) -> Advice | None:
     if not load.chain:
         return None
     law, allowed = _after_run(load)
-    run = load.rows[load.nearest]
-    gains = log_gains([run.plain, run.run])
-    measured = {gamma: (gain, USUAL_ERROR) for gamma, (gain, _) in gains.items()}
-    return advise(load.gammas[allowed], law, measured=measured)
+    return advise(load.gammas[allowed], law, worth=None, tried=(0, load.nearest))
 
 
 def kept_run(load: Load) -> Advice | None:
