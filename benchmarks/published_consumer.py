@@ -4,7 +4,8 @@
 
 Rows of published_speculation.csv on consumer and workstation cards and on machines of one memory,
 each predicted without any row of its source: from nothing else, from the time without drafts, from
-another K of the same deployment and load, and from both. The fits take two minutes on one core.
+another K of the same deployment and load, and from both. Single reports are in no fit, and are
+predicted by the fit to all other sources. The fits take two minutes on one core.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from math import exp
 from typing import Any
 
 from published_deployed import impossible
-from published_rows import Row, read_rows
+from published_fit import fit
+from published_rows import REPORTS, Row, read_rows, read_unfitted
 from published_scores import Guess, Score, grouped, of_posterior, without_source
 from published_speculation import by_draft, by_engine, table_head, table_row
 
@@ -62,8 +64,12 @@ def main() -> None:
     owned = [row for row in cards if "RTX PRO" not in row.facts["gpu"]]
     owners = {row.owner for row in owned}
     effects = without_source(rows, only=owners)
+    everything = fit(rows)
+    reports = read_unfitted(REPORTS)
+    effects |= {row.owner: everything for row in reports}
+    owned += reports
     found = guesses(owned, effects)
-    print(f"{len(owned)} rows of {len(owners)} sources.\n")
+    print(f"{len(owned)} rows of {len(effects)} sources.\n")
     print(table_head(("", "rows", "mean", "bias", "in 90 %", "90 % is ±", "score")))
     for name, some in found.items():
         print(line(f"{name}: all", some))

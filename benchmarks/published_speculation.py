@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from published_deployed import impossible
 from published_fit import KERNELS, fit
-from published_rows import Row, over_kernels, read_kept_out, read_rows
+from published_rows import Row, over_kernels, read_rows, read_unfitted
 from published_scores import (
     Guess,
     Score,
@@ -151,7 +151,7 @@ def biases(guesses: Sequence[Guess]) -> list[str]:
 
 def kept_out() -> list[str]:
     """Returns a table of the sources that nothing was fitted to or chosen by."""
-    rows = read_kept_out()
+    rows = read_unfitted()
     guesses = [
         of_posterior(row, infer(row.machine, published_prior(row.traits), [])) for row in rows
     ]

@@ -35,7 +35,7 @@ def products(tables: KernelTables) -> list[float]:
 
 def experts(tables: KernelTables) -> list[float]:
     shared = [(1, 1), (2, 1), (4, 1), (1, 8)]
-    return [tables.experts(rows=m, gpus=gpus, **EXPERTS) for gpus in shared for m in (1, 4, 16, 64)]  # type: ignore[arg-type]
+    return [tables.experts(rows=m, gpus=gpus, **EXPERTS) for gpus in shared for m in (1, 4, 16, 64)]
 
 
 def attention(tables: KernelTables) -> list[float]:
@@ -58,8 +58,8 @@ def test_kernels_of_an_h200_follow_from_the_same_chip_with_slower_memory(
 
 def test_a_product_that_arithmetic_limits_takes_the_same_time_with_faster_memory() -> None:
     sizes = {"rows": 8192, "outputs": 28672, "inputs": 4096, "stored": 2.0}
-    now = of_h200("vllm").product(**sizes)  # type: ignore[arg-type]
-    assert now == MeasuredKernels("h100-sxm", "vllm").product(**sizes)  # type: ignore[arg-type]
+    now = of_h200("vllm").product(**sizes)
+    assert now == MeasuredKernels("h100-sxm", "vllm").product(**sizes)
 
 
 def test_exchanges_do_not_depend_on_the_memory() -> None:

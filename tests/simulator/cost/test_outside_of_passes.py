@@ -1,4 +1,4 @@
-"""What servers spend outside of passes is the public prior's where kernels' rows do not tell it."""
+"""Over kernels a draft model's overhead, and its doubt, are the public prior's."""
 
 import numpy as np
 import pytest
