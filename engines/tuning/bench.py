@@ -15,9 +15,12 @@ from engines.tuning.tuned import Advised, Knobs, TunedRun
 from engines.turns import Runs, Write, run_in_turns
 from estimator.progress import SILENT, Progress, counted
 from estimator.timing.precision import Timing
+from estimator.traces.traces import DraftSampling
 from simulator.choice.schedule import schedule
 
 WARM_UP_PROMPTS = 1
+# Further γ that searches ran: about the mean of those in docs/tune.md.
+USUAL_RUNS = 2
 NO_DRAFT = "# gamma is 0: run the target without a draft"
 # Serves a pair with a setting; see `engines.engine.Engine`.
 Serve = Callable[[Setting], AbstractContextManager[EngineServer]]
@@ -32,8 +35,19 @@ class NotObeyedError(ValueError):
 class Bench(ExitStack):
     """Measures several γ of an engine on the same prompts; stops its servers when it is closed."""
 
-    def __init__(self, serve: Serve, kind: EngineKind, prompts: Prompts, how: Tuning) -> None:
+    def __init__(
+        self,
+        serve: Serve,
+        kind: EngineKind,
+        prompts: Prompts,
+        how: Tuning,
+        *,
+        together: bool = True,
+        draft_sampling: DraftSampling = "argmax",
+    ) -> None:
+        """Stores what to run. together: whether the servers of all γ run at once."""
         super().__init__()
+        self.together, self.draft_sampling = together, draft_sampling
         self.serve, self.kind, self.prompts, self.how = serve, kind, prompts, how
         # The γ of a running server, if requests cannot change it.
         self.fixed: int | None = None
@@ -56,22 +70,44 @@ class Bench(ExitStack):
         knobs: pairs (γ, confidence below which a draft ends). first_turn: number of the next turn.
         """
         found: list[TunedRun] = []
-        for share in [knobs] if self.how.together else [[each] for each in knobs]:
+        for share in [knobs] if self.together else [[each] for each in knobs]:
             with ExitStack() as own:
                 for each in share:
                     if each not in self._up:
-                        self._start(each, self if self.how.together else own)
+                        self._start(each, self if self.together else own)
                 for concurrency in concurrencies:
                     found += self._measured(share, concurrency, first_turn, enough)
                     first_turn += self.how.timing.repeats * len(self.prompts)
-            if not self.how.together:
+            if not self.together:
                 self._up.clear()
         return found
+
+    def duration(self, per_pass: float, start_seconds: float, text_seconds: float | None) -> str:
+        """Returns how long a search takes, in words.
+
+        per_pass: number of texts in one pass over all prompts at every concurrency; texts that are
+          decoded at the same time count as one.
+        start_seconds: seconds to start a server. text_seconds: seconds per text; None: unknown.
+        """
+        how, needed = self.how, []
+        usual = (min(USUAL_RUNS, how.max_runs), (1 + how.timing.repeats) / 2)
+        for runs, passes in (usual, (how.max_runs, how.timing.repeats)):
+            # If γ take turns, each run times a new γ and the fastest γ so far.
+            arms = (2 * runs if self.together else runs + 2) + 3 * len(how.p_mins)
+            needed.append((runs + 2, arms * passes * per_pass))
+        (starts, texts), (_, most) = needed
+        restarts = "" if self.together else f" and {starts} starts of a server"
+        sentence = f"{texts:.0f} texts of {how.text.max_new_tokens} tokens{restarts}"
+        if text_seconds is None:
+            return f"A search usually decodes {sentence}, and at most {most:.0f} texts."
+        seconds = [starts * start_seconds + texts * text_seconds for starts, texts in needed]
+        about, longest = (f"{s:.2g} s" if s < 99 else f"{s / 60:.0f} min" for s in seconds)
+        return f"This takes about {about} ({sentence}), at most {longest}."
 
     def flags(self, advised: Sequence[Advised], draft: str) -> str:
         """Returns the server's flags that set γ for each concurrency; "" if no flags are known."""
         exports = self.kind.exports
-        drafted = Drafted(draft, sampling=self.how.draft_sampling)
+        drafted = Drafted(draft, sampling=self.draft_sampling)
         different = len({(each.gamma, each.p_min) for each in advised})
         if exports is None or not advised:
             return ""
@@ -88,7 +124,7 @@ class Bench(ExitStack):
     def _start(self, knobs: Knobs, stack: ExitStack) -> None:
         how, (gamma, p_min), began = self.how, knobs, time.monotonic()
         rates, most = how.synthetic[:gamma] if how.synthetic and gamma else None, how.concurrencies
-        own = Setting(gamma, how.draft_sampling, max(most), synthetic=rates, p_min=p_min)
+        own = Setting(gamma, self.draft_sampling, max(most), synthetic=rates, p_min=p_min)
         try:
             server = stack.enter_context(self.serve(own))
         except ValueError as error:

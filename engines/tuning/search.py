@@ -51,7 +51,7 @@ class Search:
         self.tuned = Tuned(
             setup={**setup, **own, "seed": how.seed, "prompts": prompts_hash(bench.prompts)},
             context=round(sum(lengths) / len(lengths) + how.text.max_new_tokens / 2),
-            together=how.together,
+            together=bench.together,
             notes=(OF_ZERO,) if setup.get("zero") == SPECULATING else (),
         )
         self._end = time.monotonic() + how.timing.seconds("")
@@ -73,8 +73,8 @@ class Search:
         left = [each for each in every if self._wanted(each) is not None]
         if left:
             now, texts = self.outlook(left[0]), self._texts(left)
-            self.bench.paced = lambda *each: self._shown(now, self.how.duration(texts, *each))
-        for group in [(each,) for each in every] if self.how.together else [every]:
+            self.bench.paced = lambda *each: self._shown(now, self.bench.duration(texts, *each))
+        for group in [(each,) for each in every] if self.bench.together else [every]:
             self._search(group)
         return self.tuned
 
@@ -101,7 +101,7 @@ class Search:
             advised.append(now.advised(now.advice.named, None))
             if text_seconds is None and self._priced(concurrency):
                 text_seconds = now.milliseconds(0)[0] / 1e3 * self.how.text.max_new_tokens
-        notes = (self.how.duration(self._texts(self.how.concurrencies), 0.0, text_seconds),)
+        notes = (self.bench.duration(self._texts(self.how.concurrencies), 0.0, text_seconds),)
         return replace(self.tuned, rows=tuple(rows), advised=tuple(advised), notes=notes)
 
     def _texts(self, concurrencies: Sequence[int]) -> float:
@@ -138,11 +138,11 @@ class Search:
         while wanted := {
             each: gamma for each in concurrencies if (gamma := self._wanted(each)) is not None
         }:
-            if not self.how.together and not ran:
+            if not self.bench.together and not ran:
                 self._measure(concurrencies, 0)
             ran = True
             self._try(next(iter(wanted.values())), tuple(wanted))
-        if ran and not self.how.together:
+        if ran and not self.bench.together:
             self._measure(concurrencies, 0)
             notes = [note for note in map(self.tuned.drift, concurrencies) if note]
             self.tuned = replace(self.tuned, notes=(*self.tuned.notes, *notes))
@@ -187,7 +187,7 @@ class Search:
         """Measures a γ; if servers run together, in turns with the fastest γ so far."""
         rows = self.tuned.at(concurrencies[0])
         timed = [(row.ms_per_token, row.gamma) for row in rows if row.ms_per_token is not None]
-        reference = [min(timed, default=(0.0, 0))[1]] if self.how.together else []
+        reference = [min(timed, default=(0.0, 0))[1]] if self.bench.together else []
         try:
             self._measure(concurrencies, *reference, gamma)
         except NotObeyedError as error:

@@ -68,12 +68,14 @@ def tune(
 @contextmanager
 def _engine(request: TuneEngine) -> Ready:
     kind = request.kind
-    how = replace(request.how, together=request.together, draft_sampling=request.draft_sampling)
+    how, way = request.how, request.draft_sampling
     with request.ready(how.max_gamma) as (pair, engine):
         prompts = pair.prompts[: how.text.num_prompts]
         setup = {"engine": kind.name, "target": pair.target_name, "draft": pair.draft_name,
-                 "draft_sampling": how.draft_sampling, "flags": " ".join(engine.flags)}  # fmt: skip
-        with Bench(engine.serve, kind, prompts, how) as bench:
+                 "draft_sampling": way, "flags": " ".join(engine.flags)}  # fmt: skip
+        with Bench(
+            engine.serve, kind, prompts, how, together=request.together, draft_sampling=way
+        ) as bench:
             yield bench, setup, pair.draft_name
 
 
@@ -119,7 +121,7 @@ def _server(request: TuneServer) -> Ready:
         own = LlamaCppServer(server.url, gamma=setting.gamma, p_min=setting.p_min)
         return nullcontext(own if by_request else server)
 
-    with Bench(serve, kind, prompts, replace(how, together=by_request)) as bench:
+    with Bench(serve, kind, prompts, how, together=by_request) as bench:
         bench.fixed = None if by_request else gamma
         yield bench, setup, DRAFT
 

@@ -42,7 +42,7 @@ declare(
     synthetic=rare(callback=numbers),
 )
 # Fields of `Tuning` that other records state.
-_STATED = ("text", "timing", "seed", "concurrencies", "output", "together", "draft_sampling")
+_STATED = ("text", "timing", "seed", "concurrencies", "output")
 
 
 class RepeatOptions:

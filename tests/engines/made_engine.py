@@ -119,12 +119,17 @@ def made_tuning(**settings: object) -> Tuning:
     given = {
         "text": PromptSettings(num_prompts=len(PROMPTS), max_new_tokens=400),
         "timing": TimingSettings(repeats=3),
-        "draft_sampling": "argmax",
     }
     return Tuning(**{**given, **settings})
 
 
-def searched(engine: MadeEngine, how: Tuning, shown: Callable[..., object] | None = None) -> Tuned:
+def searched(
+    engine: MadeEngine,
+    how: Tuning,
+    shown: Callable[..., object] | None = None,
+    *,
+    together: bool = True,
+) -> Tuned:
     """Returns what a tuning of a made engine finds."""
-    with Bench(engine.serve, KIND, PROMPTS, how) as bench:
+    with Bench(engine.serve, KIND, PROMPTS, how, together=together) as bench:
         return Search(bench, {"engine": "made"}, "D", shown or (lambda *_: None)).run()

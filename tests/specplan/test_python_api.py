@@ -316,6 +316,10 @@ def test_a_tuning_makes_no_more_runs_than_it_may() -> None:
         (lambda: sp.Tuning(max_gamma=0), "max_gamma must be at least 1, got 0"),
         (lambda: sp.Tuning(max_runs=0), "max_runs must be at least 1, got 0"),
         (lambda: sp.Tuning(worth=-1), "worth must be above 0 %, got -1"),
+        (
+            lambda: sp.tune(server=sp.EngineSettings("vllm", concurrencies=(8,))),
+            r"concurrencies of a tuning must be its search's, got \(8,\)",
+        ),
         (lambda: sp.measure(engine="nope"), "engine must be one of llama.cpp, mlx, .* got nope"),
         (lambda: sp.observe(), "observe needs at least one source, got none"),
     ],

@@ -33,7 +33,7 @@ def gammas(tuned: Tuned) -> list[int]:
 def test_a_search_loses_at_most_two_per_cent_in_at_most_five_runs(
     engine: MadeEngine, together: bool
 ) -> None:
-    found = searched(engine, made_tuning(together=together))
+    found = searched(engine, made_tuning(), together=together)
     [advised] = found.advised
     assert engine.token_seconds(advised.gamma) <= 1.02 * engine.token_seconds(engine.best)
     assert len([gamma for gamma in gammas(found) if gamma > 0]) <= 5
@@ -95,9 +95,9 @@ def test_each_concurrency_is_searched_with_the_acceptance_of_all() -> None:
 
 @pytest.mark.parametrize("together", [True, False])
 def test_a_machine_that_slows_down_changes_no_advice(together: bool) -> None:
-    calm = searched(MadeEngine(), made_tuning(together=together))
+    calm = searched(MadeEngine(), made_tuning(), together=together)
     slowing = MadeEngine(speed=lambda texts: 1.0 + texts / 300)
-    found = searched(slowing, made_tuning(together=together))
+    found = searched(slowing, made_tuning(), together=together)
     took = [slowing.token_seconds(each.advised[0].gamma) for each in (calm, found)]
     assert took[1] == pytest.approx(took[0], rel=0.02)
     ratios = [
@@ -128,7 +128,7 @@ def test_a_run_ends_once_it_is_exact_and_a_loud_machine_takes_every_repeat(
 
 def test_servers_that_run_in_turn_start_once_for_all_loads() -> None:
     engine = MadeEngine()
-    found = searched(engine, made_tuning(together=False, concurrencies=(1, 4)))
+    found = searched(engine, made_tuning(concurrencies=(1, 4)), together=False)
     starts = [gamma for gamma in engine.served if gamma > 0]
     assert len(starts) == len(set(starts))
     assert engine.served.count(0) == 2
