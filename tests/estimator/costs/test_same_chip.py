@@ -97,6 +97,6 @@ def test_a_plan_for_a_gh200_takes_an_h100s_kernels_and_says_so() -> None:
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_experts_scaled_in_blocks_are_covered(engine: str) -> None:
     name = "deepseek-v3"
-    found = planned("h200", name, name, "--tp", "8", "--engine", engine)
-    # 37 of 671 billion weights, of a byte, on 8 GPUs at 4.8 TB/s: 1 ms at least.
-    assert 1 < found["baseline_ms_per_token"] < 15
+    found = planned("h100", name, name, "--tp", "16", "--engine", engine)
+    # 37 of 671 billion weights, of a byte, on 16 GPUs at 3.35 TB/s: 0.7 ms at least.
+    assert 0.7 < found["baseline_ms_per_token"] < 30
