@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import floor
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simulator.choice.advice import Advice
 from simulator.choice.schedule import Range, schedule
@@ -14,9 +15,9 @@ from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import ENDS
 from simulator.traffic.demand import LatencyTargets, Requests
 from simulator.traffic.pair import Pair
-from simulator.traffic.policy import Simulated, scheduled, simulations
+from simulator.traffic.policy import Simulated, one_gamma, scheduled, simulations
 from simulator.traffic.server import Doubt
-from simulator.traffic.steady import Steady
+from simulator.traffic.steady import Steady, steady
 
 Interval = tuple[float, float]
 # Share of the capacity below which times in closed form have errors of a few per cent
@@ -69,6 +70,7 @@ class TrafficRow:
     overload_risk: share of draws with a capacity below the rate; None if nothing is uncertain.
     on_target: whether mean times meet the latency targets; None without targets.
     advice: which γ to run at this rate; None without speculation.
+    by_batch: the state where γ changes with the batch size as scheduled; None without speculation.
     """
 
     rate: float
@@ -80,6 +82,7 @@ class TrafficRow:
     on_target: bool | None = None
     advice: Advice | None = None
     replicas: int = 1
+    by_batch: Steady | None = None
 
     @property
     def most_requests(self) -> float:
@@ -171,6 +174,7 @@ def answer(request: TrafficRequest) -> Traffic:
                 on_target=None if targets is None else bool(state.within(targets)[0]),
                 advice=advice if gamma > 0 else None,
                 replicas=replicas,
+                by_batch=_by_batch(pair, gammas, gamma, rate),
             )
             if doubtful is not None:
                 risk = float((~doubtful.stable[:, place]).mean())
@@ -205,6 +209,13 @@ def answer(request: TrafficRequest) -> Traffic:
         max_rate_without_interval=_interval(replicas * drawn.max_rate_without),
         break_even_interval=_interval(replicas * at_crossing_only.break_even()),
     )
+
+
+def _by_batch(pair: Pair, gammas: NDArray[np.int64], gamma: int, rate: float) -> Steady | None:
+    """Returns the state with γ by batch size; gamma: the best fixed one, 0: no speculation."""
+    if gamma == 0 or (gammas == gamma).all():
+        return pair.under(gamma, rate) if gamma > 0 else None
+    return steady(one_gamma(pair, gammas, gamma), pair.demand, gamma, rate)
 
 
 def _all(rates: tuple[float, float], replicas: int) -> tuple[float, float]:

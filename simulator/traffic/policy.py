@@ -91,6 +91,19 @@ def by_rank(
     return replace(server, seconds=scaled), gammas[:, None]
 
 
+def one_gamma(pair: Pair, policy: NDArray[np.int64], gamma: int) -> Server:
+    """Returns a server whose steps at one γ take, per output, the time of a policy by batch size.
+
+    policy: γ by batch size, shape (slots, 1). gamma: the γ at which the server is then priced.
+    """
+    server, slots, chosen = pair.drafting, np.arange(len(policy)), policy[:, 0]
+    needed = server.blocks.needed(pair.demand.output_tokens - 1).mean(axis=-2)
+    steps = np.asarray(needed[..., chosen] / needed[..., [gamma]]) if needed.any() else 1.0
+    seconds = server.seconds.copy()
+    seconds[..., gamma] = seconds[..., slots, chosen] * steps
+    return replace(server, seconds=seconds)
+
+
 def _gains(pair: Pair) -> Floats:
     """Returns log(time to decode an output without drafts / with γ), shape (γ, …, slots)."""
     server = pair.drafting

@@ -36,9 +36,9 @@ class Deployed(OwnGpu):
     cost_model: With --target-config: kernels (latencies that NVIDIA measured),
       public (the roofline), both corrected by public measurements of servers, or roofline (the
       GPU's data sheet, no server).  [default: the first that covers the GPU]
-    gpu: h100, 4070, rtx 4060 laptop, ..., or list. With plan, several GPUs (h100,h200,l40s) give a
-      row each.
-    tp: GPUs that share each layer.
+    gpu: h100, 4070, rtx 4060 laptop, ..., or list. Several GPUs (h100,h200,l40s) give a row of
+      plan, or an answer of traffic, each.
+    tp: GPUs that share each layer, or several numbers, as for --gpu.
     dp: Replicas of all layers but experts, of --tp GPUs each; --batch is of all of them together.
     ep: Parts into which a mixture's experts are divided as wholes; --tp times --dp GPUs hold them.
     draft_tp: GPUs that share the draft.  [default: --tp]
@@ -58,7 +58,7 @@ class Deployed(OwnGpu):
     engine: str | None = None
     cost_model: str | None = None
     gpu: str | None = None
-    tp: int = 1
+    tp: int | Sequence[int] = 1
     dp: int = 1
     ep: int = 1
     draft_tp: int | None = None
@@ -69,6 +69,12 @@ class Deployed(OwnGpu):
     efficiency: float | None = None
     layer_overhead_us: float | None = None
     no_cache: bool = False
+
+    @property
+    def machines(self) -> tuple[tuple[str | None, int], ...]:
+        """Each GPU with each number of GPUs that share a layer."""
+        gpus = [None] if self.gpu is None else self.gpu.split(",")
+        return tuple((gpu, tp) for gpu in gpus for tp in _listed(self.tp) or ())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,7 +43,7 @@ def deployment_of(options: Deployed) -> Deployment:
         raise ValueError("`engine` cannot be combined with `cost_model` roofline")
     overhead_us = options.layer_overhead_us
     conditions = Conditions(
-        tp=options.tp,
+        tp=options.machines[0][1],
         dp=options.dp,
         ep=options.ep,
         efficiency=DEFAULT_EFFICIENCY if options.efficiency is None else options.efficiency,

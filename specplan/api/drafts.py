@@ -65,9 +65,11 @@ def plans_of_drafts(
 
     if not isinstance(costs, Roofline) or costs.draft_config is not None:
         raise ValueError("several drafts need costs on a `gpu`, without `draft_config`")
+    if costs.runs:
+        raise ValueError("`run` cannot be combined with several drafts: a run has one draft")
     loads = len(costs.batches or (1,)) * len(costs.contexts or (1,))
-    if loads > 1 or "," in (costs.gpu or ""):
-        raise ValueError("several drafts need one `gpu`, one `batch` and one `context`")
+    if loads * len(costs.machines) > 1:
+        raise ValueError("several drafts need one `gpu`, `tp`, `batch` and `context`")
     found = []
     for draft in named_apart(drafts):
         priced = replace(costs, draft_config=Path(draft.config))

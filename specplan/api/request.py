@@ -227,8 +227,8 @@ class Question:
 
 def _require_one_schedule(acceptances: int, costs: Sequence[Cost]) -> None:
     """Raises ValueError unless there is one plan, or plans that differ only in their load."""
-    gpus = {None if cost.setting.load is None else cost.setting.load.gpu for cost in costs}
-    loads = all(cost.setting.load is not None for cost in costs)
-    if acceptances * len(costs) > 1 and not (acceptances == len(gpus) == 1 and loads):
+    every = [cost.setting.load for cost in costs]
+    gpus = {None if load is None else (load.gpu, load.tp) for load in every}
+    if acceptances * len(costs) > 1 and not (acceptances == len(gpus) == 1 and all(every)):
         what = "`gpu`" if len(gpus) > 1 else "alpha and c"
         raise ValueError(f"`server` needs a single {what}")

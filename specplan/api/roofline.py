@@ -83,23 +83,28 @@ class Roofline(Deployed, Loads, Costs):
         require_consistent(self.runs)
         contexts, batches = self.contexts or (DEFAULT_CONTEXT,), self.batches or (1,)
         loads = [LoadPoint(*load) for load in product(contexts, batches)]
-        gpus = [None] if self.gpu is None else self.gpu.split(",")
-        if len(gpus) > 1 and (len(loads) > 1 or self.runs):
+        each_machine = self.each_machine()
+        if len(each_machine) > 1 and (len(loads) > 1 or self.runs):
+            stated = ", ".join(f"{gpu} × {tp}" for gpu, tp in self.machines)
             raise ValueError(
-                f"several GPUs need one `batch` and one `context`, and no `runs`, got {self.gpu}"
+                "several `gpu` or `tp` need one `batch` and one `context`, and no `runs`, got "
+                f"{stated}"
             )
         if len(loads) > MOST_CELLS:
             raise ValueError(f"a grid must have at most {MOST_CELLS} cells, got {len(loads)}")
-        one_kind = [replace(self, gpu=gpu) for gpu in gpus]
-        return tuple(cost for each in one_kind for cost in each._on_one(loads, max_gamma))
+        return tuple(cost for each in each_machine for cost in each._on_one(loads, max_gamma))
+
+    def each_machine(self) -> tuple[Roofline, ...]:
+        """Returns the costs of each GPU and each `tp`, in order."""
+        return tuple(replace(self, gpu=gpu, tp=tp) for gpu, tp in self.machines)
 
     def at(self, batch: int, context: int | None = None, *, max_gamma: int = 32) -> Cost:
         at = (self.contexts or (DEFAULT_CONTEXT,))[0] if context is None else context
         return self._on_one([LoadPoint(at, batch)], max_gamma)[0]
 
     def under_load(self, slots: int, context: int, *, max_gamma: int) -> tuple[Cost, ...]:
-        if self.gpu is not None and "," in self.gpu:
-            raise ValueError(f"a server under load has one `gpu`, got {self.gpu}")
+        if len(self.machines) > 1:
+            raise ValueError("a server under load has one `gpu` and one `tp`, got several")
         within = tuple(batch for batch in _BATCHES if batch < slots)
         loaded = replace(
             self,

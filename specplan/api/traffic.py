@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
@@ -160,46 +161,78 @@ class TrafficResult(Shown, Traffic):
         return self.text
 
 
+Record = TypeVar("Record", Arrivals, Batching, Simulation)
+
+
+def _of(record: type[Record], given: Mapping[str, Any]) -> Record:
+    """Returns a record filled from the given values; values without a field are left out."""
+    return record(**{name: given[name] for name in record.__annotations__ if name in given})
+
+
+class TrafficOptions(TypedDict, total=False):
+    """The load of a server and how it serves; defaults and meanings are the command's.
+
+    rate: requests per second of all replicas, one number or several.
+    prompt_tokens, output_tokens: mean number of tokens in a request's prompt and output.
+    targets: latency targets in milliseconds, by name: ttft, tpot.
+    replicas: servers that share the requests in turn.
+    prompt_ms: milliseconds to read one prompt; None: estimated with the cost's roofline.
+    simulate: whether arrivals are simulated, too; requests, seed: how many, and of which seed.
+    trace: file of requests; slots, chunk_tokens, cached_share, cache_tokens, gamma, max_gamma,
+      alpha_spread: see `specplan traffic --help`.
+    """
+
+    rate: float | Sequence[float]
+    prompt_tokens: float
+    output_tokens: float
+    targets: Mapping[str, float] | None
+    replicas: int
+    prompt_ms: float | None
+    simulate: bool
+    requests: int | None
+    seed: int | None
+    trace: Path | str | None
+    slots: int
+    chunk_tokens: int
+    cached_share: float
+    cache_tokens: float | None
+    gamma: int | None
+    max_gamma: int
+    alpha_spread: float | None
+
+
 def traffic(
-    acceptance: Accepting,
-    cost: Costing = None,
-    *,
-    rate: float | Sequence[float],
-    prompt_tokens: float,
-    output_tokens: float,
-    prompt_ms: float | None = None,
-    targets: Mapping[str, float] | None = None,
-    simulate: bool = False,
+    acceptance: Accepting, cost: Costing = None, **options: Unpack[TrafficOptions]
 ) -> TrafficResult:
     """Returns the effect of speculation on a server under load: what `specplan traffic` computes.
 
-    acceptance, cost: see `plan`.
-    rate: requests per second, one number or several.
-    prompt_tokens, output_tokens: mean number of tokens in a request's prompt and output.
-    prompt_ms: milliseconds to read one prompt; None: estimated with the cost's roofline.
-    targets: latency targets in milliseconds, by name: ttft, tpot.
-    simulate: whether arrivals are simulated, too.
+    acceptance, cost: see `plan`. options: see `TrafficOptions`.
 
     Raises OSError, ValueError if a file or a number cannot be used.
     """
-    from specplan.reports.deployment import cost_json
+    known = TrafficOptions.__annotations__
+    if unknown := [name for name in options if name not in known]:
+        raise TypeError(f"unexpected keyword {unknown[0]!r}: must be one of {', '.join(known)}")
+    given: dict[str, Any] = {**options, "slo": options.get("targets")}
+    if isinstance(rate := given.get("rate"), int | float):
+        given["rate"] = (rate,)
+    load, batching = _of(Arrivals, given), _of(Batching, given)
+    simulation = _of(Simulation, given)
+    return answered(Question(*both(acceptance, cost)), load, batching, simulation)
+
+
+def answered(
+    question: Question, load: Arrivals, batching: Batching, simulation: Simulation
+) -> TrafficResult:
+    """Returns the answer to a question under a load."""
+    from specplan.reports.deployment import cost_json, cost_notes
     from specplan.reports.traffic import traffic_json, traffic_text
 
-    request, notes, load = requested(
-        Question(*both(acceptance, cost)),
-        Arrivals(
-            rate=(rate,) if isinstance(rate, int | float) else tuple(rate),
-            prompt_tokens=prompt_tokens,
-            output_tokens=output_tokens,
-            slo=None if targets is None else dict(targets),
-        ),
-        Batching(prompt_ms=prompt_ms),
-        Simulation(simulate=simulate),
-    )
+    request, notes, priced = requested(question, load, batching, simulation)
     found = answer(request)
     numbers = {each.name: getattr(found, each.name) for each in fields(found)}
-    data = {**traffic_json(request, found), "cost": cost_json(load)}
-    if targets is not None:
-        data["slo"] = {f"{name}_ms": limit for name, limit in targets.items()}
-    text = traffic_text(request, found, data, notes)
+    data = {**traffic_json(request, found), "cost": cost_json(priced)}
+    if load.slo is not None:
+        data["slo"] = {f"{name}_ms": limit for name, limit in load.slo.items()}
+    text = traffic_text(request, found, data, (*cost_notes([priced]), *notes))
     return TrafficResult(**numbers, text=text, data=data)

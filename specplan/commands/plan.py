@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,9 @@ from specplan.api.settings import Choice, Graphs, StoppingSettings
 from specplan.options.answer import answer
 from specplan.options.command import Command, fill
 from specplan.options.declared import takes
-from specplan.options.deployment import DraftsDeployed, DraftsStated
+from specplan.options.deployment import DraftsStated
 from specplan.options.inputs.profile import Profiled
+from specplan.options.inputs.roofline import RooflineStated
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
 from specplan.options.plan_options import Answer
 
@@ -82,14 +83,12 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
 def _print_drafts(ctx: click.Context) -> None:
     """Plans each draft of --draft at one load, and prints the plans, or flags of the fastest."""
     from specplan.api.drafts import plans_of_drafts
-    from specplan.api.roofline import Roofline
     from specplan.reports.plan import warn_of_plans
 
-    records = (DraftsStated, DraftsDeployed, Choice, Answer, Graphs)
-    stated, deployed, choice, form, graphs = fill(ctx, records, way="--draft config=FILE")
-    settings = {each.name: getattr(deployed, each.name) for each in fields(deployed)}
+    records = (DraftsStated, RooflineStated, Choice, Answer, Graphs)
+    stated, costs, choice, form, graphs = fill(ctx, records, way="--draft config=FILE")
     found = plans_of_drafts(
-        stated.described, Roofline(**settings), choice, server=form.server, graphs=graphs
+        stated.described, costs.make(), choice, server=form.server, graphs=graphs
     )
     warn_of_plans(found.rows, max_gamma=choice.max_gamma)
     if form.server is None:

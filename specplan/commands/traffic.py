@@ -1,17 +1,18 @@
 """`specplan traffic`: the effect of speculation on a server under load."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
+from simulator.cost.roofline.hardware import find_hardware
 from simulator.traffic.answer import TrafficRequest
-from simulator.traffic.answer import answer as simulated
-from simulator.traffic.demand import Requests
 from simulator.traffic.policy import burst_simulations
+from specplan.api.completed_costs import CostInput
 from specplan.api.request import Question
+from specplan.api.roofline import Roofline
 from specplan.api.settings import Arrivals, Batching, Graphs, Simulation
-from specplan.api.traffic import requested
+from specplan.api.traffic import answered, requested
 from specplan.options.answer import answer
 from specplan.options.command import Command
 from specplan.options.declared import takes
@@ -20,7 +21,7 @@ from specplan.options.plan_options import TrafficAnswer, TrafficFigure
 from specplan.reports.deployment import cost_json, cost_notes
 from specplan.reports.simulated import POLICIES
 from specplan.reports.table import Column, folded, possible, table
-from specplan.reports.traffic import graphs_lines, traffic_json, traffic_text
+from specplan.reports.traffic_limits import graphs_lines
 
 # Each has a plainer option here, or a default that fits the load.
 _RARE = (
@@ -61,28 +62,42 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
     accepted, costs, arrivals, batching, simulation, graphs, drawn, form = filled(ctx, *records)
     if drawn.figure is not None and arrivals.burst is not None:
         raise ValueError("`figure` cannot be combined with `burst`")
-    question = Question(accepted.make(), costs.make(), graphs=graphs)
-    request, notes, load = requested(question, arrivals, batching, simulation)
-    cost, notes = cost_json(load), (*cost_notes([load]), *notes)
-    if request.burst is not None:
-        data, text = _burst(request, request.burst, notes)
-        answer(lambda: {**data, "cost": cost}, lambda: text, form=form)
+    stated = costs.make()
+    costs_of_each: tuple[CostInput, ...] = (stated,)
+    machines: tuple[Any, ...] = ()
+    if isinstance(stated, Roofline):
+        costs_of_each, machines = stated.each_machine(), stated.machines
+    if len(machines) > 1:
+        refused = {"burst": arrivals.burst, "figure": drawn.figure, "page": form.page}
+        for name, value in {**refused, "plot": form.plot}.items():
+            if value is not None:
+                raise ValueError(f"`{name}` needs one `gpu` and one `tp`")
+    accepting = accepted.make()
+    questions = [Question(accepting, machine, graphs=graphs) for machine in costs_of_each]
+    if arrivals.burst is not None:
+        request, notes, load = requested(questions[0], arrivals, batching, simulation)
+        data, text = _burst(request, (*cost_notes([load]), *notes))
+        answer(lambda: {**data, "cost": cost_json(load)}, lambda: text, form=form)
         return
-    found = simulated(request)
-    data = {**traffic_json(request, found), "cost": cost}
-    answer(lambda: data, lambda: traffic_text(request, found, data, notes), form=form)
+    found = [answered(question, arrivals, batching, simulation) for question in questions]
+    if len(found) > 1:
+        rows = machine_rows(machines, [each.data for each in found])
+        shown = machines_text(rows, [each.text for each in found])
+        answer(lambda: {"machines": rows}, lambda: shown, form=form)
+        return
+    answer(found[0].json, lambda: found[0].text, form=form)
     if drawn.figure is not None:
         from figures.ours.traffic import Served, compute
         from figures.registry import FIGURES
 
+        request = requested(questions[0], arrivals, batching, simulation)[0]
         FIGURES["traffic"].draw(compute(Served(request.pair))).savefig(drawn.figure)
 
 
-def _burst(
-    request: TrafficRequest, burst: Requests, notes: Sequence[str]
-) -> tuple[dict[str, Any], str]:
+def _burst(request: TrafficRequest, notes: Sequence[str]) -> tuple[dict[str, Any], str]:
     """Returns how fast each γ serves a burst of requests, as JSON and as a table."""
-    pair = request.pair
+    pair, burst = request.pair, request.burst
+    assert burst is not None
     found = burst_simulations(pair, burst, drawn=request.drawn, seed=request.seed)
     rows = [
         {
@@ -105,3 +120,31 @@ def _burst(
     data = possible({"burst": len(found[0].result.last), "rows": rows})
     lines = graphs_lines(pair, {each.gamma for each in found if each.gamma})
     return data, "\n".join([table(rows, columns), *map(folded, [*lines, *notes])])
+
+
+def machine_rows(
+    machines: Sequence[tuple[str, int]], answers: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Returns the answer of each machine, a GPU and a TP, as a JSON object."""
+    both = zip(machines, answers, strict=True)
+    return [{"gpu": find_hardware(gpu).name, "tp": tp, **data} for (gpu, tp), data in both]
+
+
+def machines_text(rows: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> str:
+    """Returns the capacities of machines as a table, then the text of each.
+
+    rows: the result of `machine_rows`. texts: the answer of each machine as text.
+    """
+    most = "most_requests_per_second"
+    columns: list[Column[Mapping[str, Any]]] = [
+        ("GPU", "{gpu}"),
+        ("TP", "{tp}"),
+        ("capacity with speculation", f"{{{most}:.3g}}"),
+        ("without", f"{{{most}_without:.3g}}"),
+        ("with, a GPU", lambda row: f"{row[most] / row['tp']:.3g}"),
+    ]
+    if f"{most}_at_share" in rows[0]:
+        columns.append(("within the targets up to", f"{{{most}_at_share:.3g}}"))
+    named = zip(rows, texts, strict=True)
+    parts = [f"{row['gpu']}, TP {row['tp']}\n\n{text}" for row, text in named]
+    return "\n\n".join([table(rows, columns), *parts])

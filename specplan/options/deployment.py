@@ -17,6 +17,7 @@ from specplan.options.values import (
     contexts,
     duration,
     integer_ranges,
+    integers,
     listing,
     parse_numbers,
 )
@@ -53,7 +54,7 @@ declare(
     engine=option("--engine", type=EngineName()),
     cost_model=rare(type=click.Choice(("kernels", "public", DATA_SHEET))),
     gpu=option(metavar="NAME", callback=listing(_gpus)),
-    tp=option(metavar="N"),
+    tp=option(type=str, callback=integers, metavar="N"),
     dp=option(metavar="N"),
     ep=option(metavar="N"),
     draft_tp=rare(metavar="N"),
@@ -140,8 +141,3 @@ class DraftsStated:
     def described(self) -> tuple[SizedDraft, ...]:
         """The drafts with a configuration and an acceptance."""
         return tuple(draft for draft in self.drafts if not isinstance(draft, str))
-
-
-@dataclass(frozen=True)
-class DraftsDeployed(Deployed, Loads):
-    """The target, its machine and its load, for which drafts are compared."""

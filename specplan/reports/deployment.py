@@ -104,9 +104,10 @@ def does_not_fit(setting: CostSetting) -> str:
 
 
 def of_loads(rows: Sequence[Plan]) -> bool:
-    """Returns whether plans have loads, one acceptance and one GPU, as a schedule requires."""
+    """Returns whether plans have loads, one acceptance and one machine, as a schedule requires."""
+    loads = [row.setting.load for row in rows]
     same = len({row.alpha for row in rows}) == 1 and len(gpus_of(rows)) < 2
-    return rows[0].setting.load is not None and same
+    return loads[0] is not None and same and len({load and load.tp for load in loads}) == 1
 
 
 def gpus_of(rows: Sequence[Plan]) -> list[str]:

@@ -20,7 +20,7 @@ def cells_of(row: Plan) -> dict[str, Any]:
     best_beyond = row.extrapolated_at(best) and gamma != best
     beyond_graphs = bool(setting.beyond_graphs(gamma))
     cells: dict[str, Any] = {
-        **{name: str(getattr(load, name, "-")) for name in ("gpu", "most_batch", "context")},
+        **{name: str(getattr(load, name, "-")) for name in ("gpu", "tp", "most_batch", "context")},
         "alpha": row.alpha,
         "c": row.cost.c,
         "batch": setting.batch,
@@ -56,6 +56,7 @@ def columns_of(rows: Sequence[Plan]) -> list[Column[dict[str, Any]]]:
     by_load = bool(loads) and len({row.alpha for row in rows}) == 1
     columns: list[tuple[bool, str, str]] = [
         (several, "gpu", "{gpu}"),
+        (len({load.tp for load in loads}) > 1, "TP", "{tp}"),
         (several, "fits up to batch", "{most_batch}"),
         (not by_load, "alpha", "{alpha:.4g}"),
         (not by_load, "c", "{c:.4g}"),

@@ -5,17 +5,24 @@ from typing import Any
 
 import numpy as np
 
-from simulator.choice.advice import certainty, percentage
+from simulator.choice.advice import percentage
 from simulator.numerics.intervals import CONFIDENCE, percent
 from simulator.traffic.answer import Interval, Traffic, TrafficRequest, TrafficRow
 from simulator.traffic.pair import Pair
+from simulator.traffic.steady import Steady
 from specplan.reports.deployment import ranges_json
 from specplan.reports.simulated import simulated_json, simulated_table
 from specplan.reports.table import Column, bounds, folded, possible, table
+from specplan.reports.traffic_limits import crossing_text, graphs_lines, zero_json, zero_lines
 
 _NEAR = (
     "~ Above 80 % of the capacity these times may be too short: in simulations up to 12 % per "
     "token, and 40 % to the first token. --simulate shows them."
+)
+
+_RISK = (
+    "Capacity: requests/s at the row's K, as most probable. Risk of overload: how probable it is "
+    "that the rate exceeds it, with costs and acceptance in doubt."
 )
 
 
@@ -29,7 +36,7 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
         **_interval(most, found.max_rate, found.max_rate_interval),
         **_interval(f"{most}_without", found.max_rate_without, found.max_rate_without_interval),
         **_interval("break_even_rate", found.break_even, found.break_even_interval),
-        "zero": _zero_json(request),
+        "zero": zero_json(request),
         "draws": found.draws,
         "confidence": CONFIDENCE,
         "most_sequences": request.pair.drafting.max_batch(demand),
@@ -65,7 +72,10 @@ def traffic_text(
         ("ms/token", "{time}"),
         ("TTFT ms", "{ttft_ms:.0f}"),
         ("speed-up", "{speed_up:.2f}"),
+        ("capacity", "{most_requests_per_second:.3g}"),
     ]
+    if len(found.schedule) > 1:
+        columns.append(("K by batch", "{faster:+.1f} %"))
     if found.draws:
         columns += [("gain", "{chance} %"), ("risk of overload", "{risk}")]
     chances = {row.rate: row.gain_probability for row in found.rows if row.gamma}
@@ -97,6 +107,10 @@ def traffic_text(
     what = "Undecided: gamma to measure first," if found.undecided else "Advised gamma"
     apart = "A row's gamma is one for all batches of its rate, prompts included, so it may differ."
     lines.append(f"{what} by batch: {', '.join(ranges)}. {apart}")
+    if len(found.schedule) > 1:
+        lines.append("K by batch: how much faster requests are if K changes so with the batch.")
+    if found.draws:
+        lines.append(_RISK)
     if any(row.near_capacity for row in found.rows) and not found.simulated:
         lines.append(_NEAR)
     lines += graphs_lines(pair, {row.gamma for row in found.rows} - {0})
@@ -109,7 +123,7 @@ def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
     token, first = (float(each[0]) for each in (row.state.token_seconds, row.state.first_seconds))
     output_tokens, most = pair.demand.output_tokens, pair.server(row.gamma).max_batch(pair.demand)
     several, batch = output_tokens > 1, row.state.batch[0] if row.stable else most
-    data = {
+    data: dict[str, Any] = {
         "rate": row.rate,
         "speculation": row.gamma > 0,
         "gamma": row.gamma,
@@ -122,6 +136,7 @@ def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
         "tokens_per_second": row.tokens_per_second,
         "stable": row.stable,
         "replicas_needed": row.replicas_needed,
+        "most_requests_per_second": row.most_requests,
         "near_capacity": row.near_capacity,
         "most_sequences": most,
         "beyond_graphs": pair.wall is not None and bool(pair.wall.beyond(batch, row.gamma)),
@@ -130,7 +145,22 @@ def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
     if row.advice is not None:
         data["advised_gamma"] = row.advice.gamma
         data["gain_probability"] = row.gain_probability
+    if row.by_batch is not None:
+        data["by_batch"] = _by_batch_json(pair, row, row.by_batch)
     return data
+
+
+def _by_batch_json(pair: Pair, row: TrafficRow, state: Steady) -> dict[str, float | None]:
+    """Returns the times with K by batch, and by how many per cent requests are faster with it."""
+    seconds, fixed = (float(each.request_seconds(pair.demand)[0]) for each in (state, row.state))
+    both = row.stable and bool(state.stable[0])
+    return {
+        "tpot_ms": 1e3 * float(state.token_seconds[0]) if pair.demand.output_tokens > 1 else None,
+        "ttft_ms": 1e3 * float(state.first_seconds[0]),
+        "request_ms": 1e3 * seconds,
+        "most_requests_per_second": row.replicas * float(state.max_rate),
+        "faster_percent": 100 * (fixed / seconds - 1) if both else None,
+    }
 
 
 def _interval(
@@ -162,7 +192,9 @@ def _cells(row: TrafficRow, data: Mapping[str, Any]) -> dict[str, Any]:
     elif advice is not None and advice.gamma == 0:
         notes.append("undecided: run it first" if advice.undecided else "not advised")
     chance = row.gain_probability
+    by_batch = data.get("by_batch") or {}
     return cells | {
+        "faster": by_batch.get("faster_percent"),
         "with": row.gamma or "none",
         "time": time,
         "speed_up": None,
@@ -170,71 +202,3 @@ def _cells(row: TrafficRow, data: Mapping[str, Any]) -> dict[str, Any]:
         "risk": risk if risk is None else "< 1 %" if risk < 0.01 else f"{100 * risk:.0f} %",
         "note": ", ".join(notes),
     }
-
-
-def graphs_lines(pair: Pair, gammas: set[int]) -> list[str]:
-    """Returns a warning if captured CUDA graphs limit how many requests are decoded together."""
-    wall, most = pair.wall, pair.baseline.max_batch(pair.demand)
-    if wall is None:
-        return []
-    moves = f"{wall.flag} moves the limit."
-    if pair.eager:
-        size = wall.size(most, 0)
-        return [f"! Up to {size} {wall.unit} a step without speculation, and graphs are captured "
-                f"up to {wall.most}: times beyond are not known well. {moves}"]  # fmt: skip
-    few = {gamma: pair.server(gamma).slots for gamma in sorted(gammas)}
-    limits = [f"{slots} at gamma {gamma}" for gamma, slots in few.items() if slots < most]
-    if not limits:
-        return []
-    return [f"Requests decoded together: at most {', '.join(limits)}. Larger steps exceed the "
-            f"captured graphs of {wall.most} {wall.unit}, and their time is not known. Limit the "
-            f"server to as many requests. {moves}"]  # fmt: skip
-
-
-def _zero_json(request: TrafficRequest) -> dict[str, float | None] | None:
-    """Returns the rate above which a server with its draft drafts nothing; None: no price known."""
-    pair = request.pair.against_zero
-    if pair is None:
-        return None
-    rate = request.replicas * float(pair.break_even())
-    return {"break_even_rate": rate if np.isfinite(rate) else None}
-
-
-def zero_lines(plain: float | None, zero: Mapping[str, float | None] | None) -> list[str]:
-    """Returns a sentence on the three choices: drafts, K = 0 in the schedule, no speculation.
-
-    plain: rate above which speculation lengthens requests. zero: the result of `_zero_json`.
-    """
-    if plain is None or zero is None:
-        return []
-    above = f"Above {plain:.3g} requests/s" if plain > 0 else "At every rate"
-    edge, where = zero["break_even_rate"], "nothing at any rate"
-    if edge is None:
-        where = "at every rate"
-    elif edge > 0:
-        where = f"up to {edge:.3g} requests/s, and nothing (K = 0) beyond"
-    return [
-        f"{above} a server without speculation is the fastest. One that has its draft anyway "
-        f"should draft {where}."
-    ]
-
-
-def crossing_text(
-    crossing: float | None, ends: Sequence[float] | None, chances: Mapping[float, float | None]
-) -> str:
-    """Returns at which rates speculation shortens requests, and the gain's probability by rate.
-
-    crossing: rate above which speculation lengthens requests; 0: at every rate; None: at no rate.
-    ends: interval of `crossing`; None: exact. chances: probability of a gain by rate.
-    """
-    words = [(certainty(odds), f"{rate:g}") for rate, odds in chances.items() if odds is not None]
-    each = [f"{word} at {', '.join(r for w, r in words if w == word)}" for word in dict(words)]
-    odds = f" A gain, by requests/s: {'; '.join(each)}." if each else ""
-    if crossing is None or crossing == 0:
-        sure = ends is None or ends[0] == ends[1]
-        verb, advice = ("shortens", "") if crossing is None else ("lengthens", ": do not speculate")
-        probably, advice = ("", advice) if sure else ("most probably ", "")
-        return f"Speculation {probably}{verb} requests at every rate{advice}.{odds}"
-    between = "" if ends is None else f" ({percent()}: above {ends[0]:.3g} to {ends[1]:.3g})"
-    between = between.replace("inf", "never")
-    return f"Above {crossing:.3g} requests/s speculation lengthens requests{between}.{odds}"

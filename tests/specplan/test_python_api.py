@@ -360,3 +360,13 @@ def test_a_module_of_our_name_is_refused_with_its_file(tmp_path: Path) -> None:
     last = ran.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: specplan needs its own package 'ngram', but Python finds ")
     assert str(tmp_path / "ngram.py") in last
+
+
+def test_traffic_takes_replicas_and_refuses_what_it_does_not_know() -> None:
+    load = {"prompt_tokens": 200, "output_tokens": 100, "prompt_ms": 40, "slots": 1}
+    costs = (sp.Iid(0.7), sp.Times(20, 2, verify_ms={8: 26}))
+    alone = sp.traffic(*costs, rate=1, **load)
+    three = sp.traffic(*costs, rate=3, replicas=3, **load)
+    assert three.max_rate == pytest.approx(3 * alone.max_rate)
+    with pytest.raises(TypeError, match="unexpected keyword 'replica': must be one of rate"):
+        sp.traffic(*costs, rate=1, replica=3, **load)  # type: ignore[call-arg]

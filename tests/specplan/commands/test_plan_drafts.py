@@ -47,8 +47,9 @@ def test_a_single_name_is_still_the_drafts_name_in_flags() -> None:
     ("words", "message"),
     [
         (f"{LOAD} {DRAFTS} --alpha 0.5", "--alpha cannot be given with --draft config=FILE"),
-        (f"{LOAD} {DRAFTS} --context 1024,2048", "need one --gpu, one --batch and one --context"),
-        (f"--target-config {TARGET} {DRAFTS} --gpu h100,h200", "need one --gpu, one --batch"),
+        (f"{LOAD} {DRAFTS} --context 1024,2048", "need one --gpu, --tp, --batch and --context"),
+        (f"{LOAD} {DRAFTS} --run gamma=0,tpot=9", "--run cannot be combined with several drafts"),
+        (f"--target-config {TARGET} {DRAFTS} --gpu h100,h200", "need one --gpu, --tp, --batch"),
         (f"{LOAD} {DRAFTS} --draft-config {HEAD}", "costs on a --gpu, without --draft-config"),
         (f"{LOAD} --draft a --draft b", "must be KEY=VALUE,... with keys config, alpha, rates"),
     ],

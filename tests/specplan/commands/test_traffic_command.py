@@ -339,3 +339,46 @@ def test_the_replicas_that_a_row_needs_carry_its_rate_and_one_fewer_do_not(sheet
     for replicas, stable in ((needed, True), (needed - 1, False)):
         asked = f"--rate 500 --replicas {replicas} {LENGTHS} {sheet} --gamma 2"
         assert run_json(asked, "traffic")["rows"][1]["stable"] is stable
+
+
+def test_a_row_has_the_capacity_of_its_gamma(sheet: str) -> None:
+    both = f"--rate 2 {LENGTHS} {sheet}"
+    row = run_json(f"{both} --gamma 3", "traffic")["rows"][1]
+    alone = run_json(f"{both} --gamma 3", "traffic")
+    assert row["most_requests_per_second"] == alone["most_requests_per_second"]
+    plain = run_json(both, "traffic")
+    assert plain["rows"][0]["most_requests_per_second"] == pytest.approx(
+        plain["most_requests_per_second_without"]
+    )
+    assert "capacity" in run(both, "traffic").stdout.splitlines()[0]
+
+
+def test_gamma_by_batch_is_compared_with_the_best_fixed_gamma_as_simulated(gpu: str) -> None:
+    asked = f"--rate 4,12 {LENGTHS} {gpu} --engine vllm --simulate --requests 6000"
+    found = run_json(asked, "traffic")
+    assert len(found["schedule"]) > 1
+    for row in found["rows"][1::2]:
+        times = {
+            each["policy"]: each["ttft_ms"] + 199 * each["tpot_ms"]
+            for each in found["simulated"]
+            if each["rate"] == row["rate"]
+        }
+        simulated = 100 * (times["fixed"] / times["schedule"] - 1)
+        assert row["by_batch"]["faster_percent"] == pytest.approx(simulated, abs=1)
+    assert "K by batch" in run(asked, "traffic").stdout.splitlines()[0]
+
+
+def test_each_machine_has_the_answer_that_it_has_alone(sheet: str) -> None:
+    load = f"--rate 2 {LENGTHS} {sheet}".replace("--gpu h100", "--gpu h100,l40s --tp 1,2")
+    found = run_json(load, "traffic")["machines"]
+    assert [(each["gpu"], each["tp"]) for each in found] == [
+        ("h100-sxm", 1), ("h100-sxm", 2), ("l40s", 1), ("l40s", 2),
+    ]  # fmt: skip
+    alone = run_json(load.replace("h100,l40s --tp 1,2", "l40s --tp 2"), "traffic")
+    assert found[3] == {"gpu": "l40s", "tp": 2, **alone}
+    text = run(load, "traffic").stdout
+    assert "capacity with speculation" in text.splitlines()[0]
+    assert "\nl40s, TP 2\n" in text
+    refused = run(f"{load} --page a.html", "traffic")
+    assert refused.exit_code == 2
+    assert "--page needs one --gpu and one --tp" in refused.output

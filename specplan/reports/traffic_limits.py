@@ -1,0 +1,80 @@
+"""Sentences on the limits of a server: captured graphs, and the rate above which drafts lose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from simulator.choice.advice import certainty
+from simulator.numerics.intervals import percent
+from simulator.traffic.answer import TrafficRequest
+from simulator.traffic.pair import Pair
+
+
+def graphs_lines(pair: Pair, gammas: set[int]) -> list[str]:
+    """Returns a warning if captured CUDA graphs limit how many requests are decoded together."""
+    wall, most = pair.wall, pair.baseline.max_batch(pair.demand)
+    if wall is None:
+        return []
+    moves = f"{wall.flag} moves the limit."
+    if pair.eager:
+        size = wall.size(most, 0)
+        return [f"! Up to {size} {wall.unit} a step without speculation, and graphs are captured "
+                f"up to {wall.most}: times beyond are not known well. {moves}"]  # fmt: skip
+    few = {gamma: pair.server(gamma).slots for gamma in sorted(gammas)}
+    limits = [f"{slots} at gamma {gamma}" for gamma, slots in few.items() if slots < most]
+    if not limits:
+        return []
+    return [f"Requests decoded together: at most {', '.join(limits)}. Larger steps exceed the "
+            f"captured graphs of {wall.most} {wall.unit}, and their time is not known. Limit the "
+            f"server to as many requests. {moves}"]  # fmt: skip
+
+
+def zero_json(request: TrafficRequest) -> dict[str, float | None] | None:
+    """Returns the rate above which a server with its draft drafts nothing; None: no price known."""
+    pair = request.pair.against_zero
+    if pair is None:
+        return None
+    rate = request.replicas * float(pair.break_even())
+    return {"break_even_rate": rate if np.isfinite(rate) else None}
+
+
+def zero_lines(plain: float | None, zero: Mapping[str, float | None] | None) -> list[str]:
+    """Returns a sentence on the three choices: drafts, K = 0 in the schedule, no speculation.
+
+    plain: rate above which speculation lengthens requests. zero: the result of `zero_json`.
+    """
+    if plain is None or zero is None:
+        return []
+    above = f"Above {plain:.3g} requests/s" if plain > 0 else "At every rate"
+    edge, where = zero["break_even_rate"], "nothing at any rate"
+    if edge is None:
+        where = "at every rate"
+    elif edge > 0:
+        where = f"up to {edge:.3g} requests/s, and nothing (K = 0) beyond"
+    return [
+        f"{above} a server without speculation is the fastest. One that has its draft anyway "
+        f"should draft {where}."
+    ]
+
+
+def crossing_text(
+    crossing: float | None, ends: Sequence[float] | None, chances: Mapping[float, float | None]
+) -> str:
+    """Returns at which rates speculation shortens requests, and the gain's probability by rate.
+
+    crossing: rate above which speculation lengthens requests; 0: at every rate; None: at no rate.
+    ends: interval of `crossing`; None: exact. chances: probability of a gain by rate.
+    """
+    words = [(certainty(odds), f"{rate:g}") for rate, odds in chances.items() if odds is not None]
+    each = [f"{word} at {', '.join(r for w, r in words if w == word)}" for word in dict(words)]
+    odds = f" A gain, by requests/s: {'; '.join(each)}." if each else ""
+    if crossing is None or crossing == 0:
+        sure = ends is None or ends[0] == ends[1]
+        verb, advice = ("shortens", "") if crossing is None else ("lengthens", ": do not speculate")
+        probably, advice = ("", advice) if sure else ("most probably ", "")
+        return f"Speculation {probably}{verb} requests at every rate{advice}.{odds}"
+    between = "" if ends is None else f" ({percent()}: above {ends[0]:.3g} to {ends[1]:.3g})"
+    between = between.replace("inf", "never")
+    return f"Above {crossing:.3g} requests/s speculation lengthens requests{between}.{odds}"
