@@ -1,8 +1,22 @@
 """Acceptance estimated from counts: rates by position or mean lengths, at one or several contexts.
 
-Counted rates are used unchanged, with the counts' errors. At other positions the rates' logits
-follow the prior of the kind of draft (`rate_prior`), updated by the counts. Lengths that contradict
-each other (`rising`) are used at their own γ; they hardly move the rates of longer drafts.
+The rates' logits x have the normal prior N(m, P) of the kind of draft (`rate_prior`). Counts are
+logarithms y = h(x) + ε of mean tokens per block, with Var ε = R (`Accepted.noise`). The estimate is
+
+    x̂ = argmin_x |P^{-1/2} (x - m)|² + |(s² R)^{-1/2} (y - h(x))|²                            (1)
+
+with s = 0.01, so that it is the most probable x among those that give the counts, which are facts
+(s = 1, the posterior mode, would give lengths other than the counted). Counts that contradict each
+other (`rising`) cannot all be followed: s = 1 for them. Counted positions have their counted rates.
+
+To first order x̂ - m = K (y - h(m)). With H = dh/dx at x̂, K and the covariance of the error are
+
+    K = P Hᵀ (H P Hᵀ + s² R')⁻¹,   Cov(x̂ - x) = (I - K H) P (I - K H)ᵀ + K R' Kᵀ,
+
+the covariance for any K (Bucy and Joseph 1968). Errors of counts that miss the estimate by more
+than their errors grow to the miss (Birge's ratio, Birge 1932):
+
+    R'_ij = R_ij b_i b_j,   b_i = max(1, |y - h(x̂)|_i / √R_ii).
 """
 
 from __future__ import annotations
@@ -31,7 +45,7 @@ from simulator.numerics.arguments import Floats, integer, integers
 
 # Standard deviation of the slope of all logits over the logarithm of the context.
 _BY_CONTEXT = 0.3
-# Means are computed with the counts' errors multiplied by this, so that they follow the counts.
+# s of equation (1).
 _SHARPER = 0.01
 # A length contradicts the others if it is this many standard deviations from their prediction.
 _CONTRADICTS = 2.5

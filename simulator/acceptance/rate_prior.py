@@ -93,8 +93,18 @@ def most_probable(
 ) -> Floats:
     """Returns the most probable logits of rates, then their change with the context's logarithm.
 
-    The method is damped Gauss-Newton. mean, law: mean and covariance of the prior. measured, noise:
-    logarithms of the counted mean tokens per block, and their covariance.
+    In u = L⁻¹ (x - m), with the prior's mean m and covariance P = L Lᵀ, and W = R^{-1/2}, it is
+
+        argmin_u |u|² + |W (y - h(m + L u))|²,
+
+    by Levenberg and Marquardt's steps d (Marquardt 1963) with J = W H L, H = dh/dx:
+
+        (I + JᵀJ + λ diag(I + JᵀJ)) d = Jᵀ W (y - h) - u.
+
+    λ is divided by 5 after a step that lowers the sum, and multiplied by 5 after any other, which
+    is not taken. It is here since importing scipy.optimize takes five times what numpy takes.
+
+    mean, law: m and P. measured, noise: logarithms y of the counted mean tokens per block, and R.
     """
     root = np.linalg.cholesky(law + LEAST * np.eye(len(law)))
     weigh = np.linalg.inv(np.linalg.cholesky(noise))

@@ -78,6 +78,8 @@ class Plan:
 
         All drafts of the curve have γ tokens, so that no row of it stands for such a run.
         """
+        if not self.cost.own_runs:
+            return None
         gain = self.point(self.advice.gamma).improvement_factor if self.advice.gamma > 0 else 1.0
         expected = self.cost.baseline_seconds / gain
         return kept_run(self.cost.own_runs, expected=expected, near=self.near)
@@ -194,7 +196,7 @@ def plan(
         considered = allowed
     advice = advised(gammas[considered], curve.gains.only(considered))
     notes = () if cost.posterior is None else contradictions(cost.posterior.runs)
-    if not acceptance.source.counted:
+    if cost.own_runs and not acceptance.source.counted:
         notes += other_lengths(cost.own_runs, acceptance.tokens_per_call)
     if gamma is not None and assumed_c(cost) is not None:
         # A run settles c. The stated γ probably runs already, so its time is the easiest to get.

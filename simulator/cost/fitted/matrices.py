@@ -1,4 +1,11 @@
-"""The matrices of a model's weights that each GPU multiplies, as kernels are measured for them."""
+"""The matrices of a model's weights that each GPU multiplies, as kernels are measured for them.
+
+A shape states the number of values of each kind, V in a layer, and the hidden size h. Sizes follow:
+
+    feed-forward and experts, gate, up and down (Shazeer 2020):   V = 3 h · inner · experts
+    attention's output, from the scores' operations 4 · queries:  V_out = h · queries
+    queries, keys and values:                                     V - V_out
+"""
 
 from itertools import product
 
