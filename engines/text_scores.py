@@ -18,7 +18,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 from engines.engine import Engine, Setting
@@ -68,6 +67,7 @@ def acceptance(
 
 def load_causal(source: str) -> Any:
     """Returns a decoder-only transformers model in float32."""
+    import torch
     from transformers import AutoModelForCausalLM
 
     model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
@@ -82,6 +82,8 @@ def score_text(
     If two ids are equally likely, the smaller one ranks first, as in argmax. Log-probabilities for
     temperature 0 are computed at temperature 1.
     """
+    import torch
+
     ids = torch.tensor([[*prompt, *tokens]])
     with torch.inference_mode():
         rows = model(ids).logits[0, len(prompt) - 1 : -1]
@@ -90,6 +92,8 @@ def score_text(
 
 def scores_of(logits: Any, tokens: Sequence[int], *, temperature: float = 1.0) -> TextScores:
     """Returns the scores of N tokens by a model's logits at each, a tensor of shape (N, V)."""
+    import torch
+
     rows, text = logits.double(), torch.tensor(tokens)[:, None]
     own, less = rows.gather(1, text), torch.arange(rows.shape[1]) < text
     logs = torch.log_softmax(rows / (temperature if temperature > 0 else 1.0), dim=-1)

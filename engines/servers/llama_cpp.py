@@ -1,18 +1,14 @@
 """llama.cpp: its server from the wheel `xllamacpp`; prompts and texts are ids.
 
-The wheel contains the server as a library. It runs in a process of its own: this module, with the
-server's parameters in JSON and the flags that `serving` appends.
+The wheel contains the server as a library. It runs in a process of its own (`llama_cpp_process.py`).
 """
 
 import json
 import math
-import os
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Self
@@ -36,6 +32,7 @@ THREADS = tuple(
     for batch in ("", "_batch")
 )
 SIMULATED = "speculative.synth_rates"
+PROGRAM = str(Path(__file__).with_name("llama_cpp_process.py"))
 
 
 class LlamaCppServer:
@@ -180,14 +177,9 @@ class LlamaCpp:
             }
             if setting.synthetic is not None:
                 parameters[SIMULATED] = setting.synthetic
-        # The child imports this package wherever it was started from.
-        paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
-        with serving(
-            [sys.executable, "-m", "engines.servers.llama_cpp", json.dumps(parameters)],
-            name="llama.cpp",
-            start_seconds=START_SECONDS,
-            environment={"PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        ) as (url, process):
+        # -P: modules of this folder must not replace the standard library's.
+        command = [sys.executable, "-P", PROGRAM, json.dumps(parameters)]
+        with serving(command, name="llama.cpp", start_seconds=START_SECONDS) as (url, process):
             # Several threads wait for one another, and several requests share one.
             alone = self.threads == 1 and setting.concurrency == 1
             yield LlamaCppServer(url, process if alone else None)
@@ -201,23 +193,3 @@ def _counts_of(timings: Mapping[str, Any]) -> Counts:
         return NOTHING
     each = math.ceil(drafted / steps)
     return Counts(steps - (steps * each - drafted >= each), drafted, accepted)
-
-
-def _run(parameters: Mapping[str, Any]) -> None:
-    import xllamacpp
-
-    common = xllamacpp.CommonParams()
-    if SIMULATED in parameters and not hasattr(common.speculative, "synth_rates"):
-        sys.exit("this version of llama.cpp cannot simulate acceptance")
-    for name, value in parameters.items():
-        *parents, last = name.split(".")
-        if last == "types":
-            value = [getattr(xllamacpp.common_speculative_type, kind) for kind in value]
-        setattr(reduce(getattr, parents, common), last, value)
-    server = xllamacpp.Server(common)
-    assert server.listening_address
-    threading.Event().wait()
-
-
-if __name__ == "__main__":
-    _run(json.loads(sys.argv[1]) | {"port": int(sys.argv[-1])})

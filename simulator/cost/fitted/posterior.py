@@ -104,7 +104,7 @@ class Posterior:
     logs: Floats
     covariance: Floats
     draws: Draws
-    _known: dict[tuple[LoadPoint, int], Floats] = field(default_factory=dict, repr=False)
+    _known: dict[LoadPoint, dict[int, Floats]] = field(default_factory=dict, repr=False)
 
     @property
     def impossible(self) -> tuple[Run, ...]:
@@ -174,15 +174,16 @@ class Posterior:
 
         A column does not depend on the other γ, so that every caller has the same numbers.
         """
-        missing = sorted({*gammas} - {0} - {gamma for at, gamma in self._known if at == load})
-        if missing or (load, 0) not in self._known:
+        known = self._known.setdefault(load, {})
+        missing = sorted({*gammas} - {0} - known.keys())
+        if missing or 0 not in known:
             laws = self._laws(load, [0, *missing], self.draws)
             wide = [each for each, (values, _) in laws.items() if values.std() > _WIDE]
             many = self._laws(load, wide, self._many) if wide and not self.runs else {}
             for gamma, (values, allowed) in laws.items():
                 allowed = many[gamma][1] if gamma in many else allowed
-                self._known[load, gamma] = conditioned(values, allowed)
-        return np.stack([self._known[load, gamma] for gamma in gammas], axis=1)
+                known[gamma] = conditioned(values, allowed)
+        return np.stack([known[gamma] for gamma in gammas], axis=1)
 
     @cached_property
     def _many(self) -> Draws:
