@@ -194,11 +194,12 @@ class Replayed(Acceptance):
         A γ above the largest replayed one, G, is extrapolated. Blocks that drafted fewer than G
         tokens do not change; the others draft more tokens, which are accepted at the last rates.
         """
+        prices = price(np.arange(np.max(gamma, initial=0) + 1))
 
         def total(length: int) -> float:
             row = {0: (1.0,), **self.blocks}.get(length)
             blocks = self._beyond(length) if row is None else np.array(row)
-            return float(blocks @ price(np.arange(len(blocks))))
+            return float(blocks @ prices[: len(blocks)])
 
         return by_gamma(gamma, total)
 

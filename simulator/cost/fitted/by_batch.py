@@ -127,7 +127,7 @@ def _doubted(posterior: Posterior, deviation: float) -> Posterior:
     logs = posterior.draws.logs.copy()
     for index, column in zip(_DOUBTED, _COLUMNS, strict=True):
         logs[:, index] += deviation * normal_column(column)
-    return replace(posterior, draws=replace(posterior.draws, logs=logs), _known={})
+    return replace(posterior, draws=replace(posterior.draws, logs=logs))
 
 
 @dataclass(frozen=True, eq=False)

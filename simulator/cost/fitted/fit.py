@@ -83,7 +83,7 @@ class ParametricCost(Cost):
 
     @property
     def baseline_seconds(self) -> float:
-        return float(np.exp(np.median(self.posterior.plain(self.point))))
+        return exp(self.posterior.median(self.point, 0))
 
     @property
     def c(self) -> float:
@@ -102,7 +102,7 @@ class ParametricCost(Cost):
                 modes = [self._seconds(self.posterior.machine.checking_work(self.point, k))
                          for k in (1, 2)]  # fmt: skip
                 return seconds(1) * modes[0] / modes[1]
-            ratio = float(np.median(self.posterior.ratios(self.point, [n])[:, 0]))
+            ratio = self.posterior.median(self.point, n)
             return self.baseline_seconds / exp(ratio) - float(self.drafting_seconds(n))
 
         return by_gamma(gamma, seconds)

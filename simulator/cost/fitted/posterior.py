@@ -104,7 +104,10 @@ class Posterior:
     logs: Floats
     covariance: Floats
     draws: Draws
-    _known: dict[LoadPoint, dict[int, Floats]] = field(default_factory=dict, repr=False)
+    _known: dict[LoadPoint, dict[int, Floats]] = field(default_factory=dict, init=False, repr=False)
+    _medians: dict[tuple[LoadPoint, int], float] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def impossible(self) -> tuple[Run, ...]:
@@ -139,6 +142,12 @@ class Posterior:
         gammas: each at least 1.
         """
         return self._columns(load, gammas)
+
+    def median(self, load: LoadPoint, gamma: int) -> float:
+        """Returns the median of `plain` (γ = 0) or of the column of `ratios` for a γ."""
+        if (load, gamma) not in self._medians:
+            self._medians[load, gamma] = float(np.median(self._columns(load, [gamma])))
+        return self._medians[load, gamma]
 
     def speed_ups(
         self, load: LoadPoint, gammas: Sequence[int], lengths: Sequence[float]
