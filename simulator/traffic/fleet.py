@@ -188,18 +188,20 @@ class Fleet:
         doubt, pair, goal, gamma = self.replica.doubt(), self.replica.pair, self.goal, self.gamma
         if doubt is None:
             return None
-        drafting, baseline = map(doubt.of, (pair.drafting, pair.baseline))
-        server = replace(pair, drafting=drafting, baseline=baseline, measured={}).server(gamma)
-        excess = self.closed_limit / self.limit if self.limit > 0 else 1.0
-        needed, rate = np.full(len(doubt.seconds), inf), goal.rate * excess
+        rate = goal.rate * (self.closed_limit / self.limit if self.limit > 0 else 1.0)
+        left, needed = np.arange(len(doubt.seconds)), np.full(len(doubt.seconds), inf)
+        server = pair.drawn(doubt).server(gamma)
         fewest = max(1, ceil(rate / float(np.max(max_rate(server, pair.demand, gamma)))))
         most = min(_MANY * self.replicas, goal.max_gpus // self.replica.gpus)
         for replicas in range(fewest, most + 1):
             state = steady(server, in_turn(pair.demand, replicas), gamma, rate / replicas)
             kept: NDArray[np.bool_] = state.share(goal.targets)[..., 0] >= goal.share
-            needed[kept & np.isinf(needed)] = replicas * self.replica.gpus
-            if np.isfinite(needed).all():
+            needed[left[kept & np.isinf(needed[left])]] = replicas * self.replica.gpus
+            if len(more := np.flatnonzero(np.isinf(needed))) == 0:
                 break
+            if 2 * len(more) < len(left):
+                left, some = more, replace(doubt, seconds=doubt.seconds[more])
+                server = pair.drawn(some).server(gamma)
         return needed
 
     def of(self, replicas: int) -> Fleet:

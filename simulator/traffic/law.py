@@ -76,10 +76,11 @@ class Law:
         last = prompts[..., -2:-1] if prompts.shape[-1] > 1 else np.zeros_like(prompts)
         met = np.concatenate([prompts[..., :-1], last], axis=-1)
         counts = present + 0 * whole
-        columns = [np.ones_like(whole), counts, raised, met, found.base, found.reading, 1 / whole]
+        columns = [counts, raised, met, found.base, found.reading, 1 / whole]
         columns += [counts**2, counts * whole, counts * whole**2]
-        means = np.moveaxis(weights @ np.stack(columns, axis=-1), -1, 0)
-        busy, number, step, added, base, reading, steps, square, taken, squares = means
+        # Each mean by itself: an array of all columns would be the largest by far.
+        busy, means = weights.sum(axis=-1), [(weights @ c[..., None])[..., 0] for c in columns]
+        number, step, added, base, reading, steps, square, taken, squares = means
         total = idle + busy
         step = step + idle * found.step[..., :1]
         values = [mean / total for mean in (idle, weights[..., -1], number, step, added)]

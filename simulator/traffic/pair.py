@@ -15,7 +15,7 @@ from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import Forecast
 from simulator.traffic.demand import Demand, LatencyTargets
 from simulator.traffic.limit import closed_limit
-from simulator.traffic.server import Server
+from simulator.traffic.server import Doubt, Server
 from simulator.traffic.steady import Steady, max_rate, steady
 
 # Rates at which the server is compared with and without drafts, as shares of the smaller capacity.
@@ -65,6 +65,11 @@ class Pair:
     def eager(self) -> bool:
         """Whether the baseline's largest step is beyond the captured graphs."""
         return self.wall is not None and self.wall.beyond(self.baseline.max_batch(self.demand), 0)
+
+    def drawn(self, doubt: Doubt) -> Pair:
+        """Returns the pair at each draw of its uncertain values."""
+        drafting, baseline = map(doubt.of, (self.drafting, self.baseline))
+        return replace(self, drafting=drafting, baseline=baseline, measured={})
 
     def under(self, gamma: int | Sequence[int], rate: ArrayLike) -> Steady:
         """Returns the steady states at one γ, or at several as a first axis; 0: no speculation."""

@@ -2,12 +2,16 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+import simulator.traffic.sizing
+import specplan.api.size
+from simulator.traffic.fleet import Goal
 from specplan.main import main
 from tests.specplan import model_folders
 from tests.specplan.programs import Run, overridden
@@ -50,3 +54,10 @@ def small(folders: Path) -> list[str]:
         *("--target", "target", "--draft", "draft", "--prompts", "prompts.txt"),
         *("--num-prompts", "2", "--max-new-tokens", "6"),
     ]
+
+
+@pytest.fixture
+def few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has `size` simulate a tenth of its requests, for tests of what it prints."""
+    monkeypatch.setattr(specplan.api.size, "Goal", partial(Goal, requests=1000))
+    monkeypatch.setattr(simulator.traffic.sizing, "_CHECKED", 10_000)

@@ -169,16 +169,17 @@ def test_adaptive_verification_lies_between_fixed_lengths_and_the_oracle(profile
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plays a tenth of the usual tokens at each batch size."""
-    monkeypatch.setattr(ranking, "PLAYED", ranking.PLAYED // 10)
+    """Plays fewer tokens than usual at each batch size, and fewer sequences at once."""
+    monkeypatch.setattr(ranking, "PLAYED", ranking.PLAYED // 50)
+    monkeypatch.setattr(ranking, "TOGETHER", ranking.TOGETHER // 4)
 
 
 @pytest.mark.usefixtures("short")
 def test_adaptive_verification_by_batch_has_one_fixed_length_for_all(profile: Path) -> None:
     models = "docs/configs/llama-3.3-70b.json --draft-config docs/configs/llama-3.2-1b.json"
     deployed = f"--profile {profile} --target-config {models} --gpu h100 --tp 4"
-    found = run_json(f"{deployed} --batch 1:200:1 --verification adaptive")
-    assert [row["batch"] for row in found["rows"]][::11] == [1, 200]
+    found = run_json(f"{deployed} --batch 8:200:4 --verification adaptive")
+    assert [row["batch"] for row in found["rows"]][::11] == [8, 200]
     assert len({row["one_k"]["gamma"] for row in found["rows"]}) == 1
     assert all(row["one_k"]["speed_up"] <= row["k_by_batch"]["speed_up"] for row in found["rows"])
     for other, start in found["pays_from"].items():

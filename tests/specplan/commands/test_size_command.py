@@ -9,6 +9,8 @@ from simulator.acceptance.acceptance import Iid
 from specplan.reports.table import WIDTH
 from tests.specplan.plan_inputs import run, run_json
 
+pytestmark = pytest.mark.usefixtures("few_requests")
+
 LOAD = "--rate 40 --prompt-tokens 1000 --output-tokens 300 --slo ttft=500,tpot=8"
 
 

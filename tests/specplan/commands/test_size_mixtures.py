@@ -8,6 +8,8 @@ from tests.specplan.plan_inputs import run, run_json
 
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 DENSE, MIXTURE = CONFIGS / "llama-3.1-8b.json", CONFIGS / "deepseek-v3.json"
+pytestmark = pytest.mark.usefixtures("few_requests")
+
 LOAD = "--rate 40 --prompt-tokens 1000 --output-tokens 300 --slo ttft=500,tpot=30"
 MTP = f"--target-config {MIXTURE} --draft config={MIXTURE},rates=0.85/0.7,name=MTP --gpu b200"
 
