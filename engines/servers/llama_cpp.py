@@ -1,6 +1,7 @@
 """llama.cpp: its server from the wheel `xllamacpp`; prompts and texts are ids.
 
-The wheel contains the server as a library, which runs in a process of its own (`llama_cpp_process`).
+The wheel contains the server as a library. It runs in a process of its own,
+`llama_cpp_process`.
 """
 
 import json

@@ -52,10 +52,7 @@ class TrafficRequest:
     @property
     def drawn(self) -> Pair | None:
         """The servers with random draws of their times as first axis; None if all is certain."""
-        if self.doubt is None:
-            return None
-        drafting, baseline = map(self.doubt.of, (self.pair.drafting, self.pair.baseline))
-        return replace(self.pair, drafting=drafting, baseline=baseline, measured={})
+        return None if self.doubt is None else self.pair.drawn(self.doubt)
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,10 +112,8 @@ class Pair:
         used = {*near.argmax(axis=0).tolist(), *gains.argmax(axis=0).tolist()}
         used |= {place for place, gamma in enumerate(self.gammas) if gamma in set().union(*known)}
         places = sorted(used)
-        few, gains = (
-            replace(self, gammas=tuple(self.gammas[place] for place in places)),
-            gains[places],
-        )
+        few = replace(self, gammas=tuple(self.gammas[place] for place in places))
+        gains = gains[places]
         laws = [Forecast.exact(each) for each in gains.T]
         if drawn is not None:
             # The draws give the spread of speed-ups; their medians are moved to the plans' numbers.
@@ -218,10 +216,7 @@ class Pair:
         return found, without
 
     def rates_at(self, targets: LatencyTargets, share: float) -> tuple[float, float]:
-        """Returns the largest rates at which a share of requests meets targets, in closed form.
-
-        With speculation at the best γ, and without.
-        """
+        """Returns up to which rates a share of requests meets targets, with and without drafts."""
         limit = partial(closed_limit, demand=self.demand, targets=targets, share=share)
         found = [limit(self.server(gamma), gamma=gamma) for gamma in (*self.gammas, 0)]
         return max(found[:-1]), found[-1]

@@ -58,6 +58,6 @@ def small(folders: Path) -> list[str]:
 
 @pytest.fixture
 def few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has `size` simulate a tenth of its requests, for tests of what it prints."""
+    """Has `size` simulate a tenth of its requests, for tests of its text."""
     monkeypatch.setattr(specplan.api.size, "Goal", partial(Goal, requests=1000))
     monkeypatch.setattr(simulator.traffic.sizing, "_CHECKED", 10_000)

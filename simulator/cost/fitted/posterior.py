@@ -105,9 +105,7 @@ class Posterior:
     covariance: Floats
     draws: Draws
     _known: dict[LoadPoint, dict[int, Floats]] = field(default_factory=dict, init=False, repr=False)
-    _medians: dict[tuple[LoadPoint, int], float] = field(
-        default_factory=dict, init=False, repr=False
-    )
+    _medians: dict[tuple[LoadPoint, int], float] = field(default_factory=dict, init=False)
 
     @property
     def impossible(self) -> tuple[Run, ...]:
