@@ -61,14 +61,17 @@ class Outlook:
         self.load, self.longest, self.advice = load, longest, planned.advice
         self._gains, self._plain = planned.curve.gains, baseline_seconds(cost)
         self._times = token_seconds(acceptance, cost, np.arange(1, longest + 1))
-        ran = [run.gamma for run in own if 0 < run.gamma <= longest]
+        used = [run for run in own if run.gamma not in posterior.left_out(load)]
+        ran = [run.gamma for run in used if 0 < run.gamma <= longest]
         best = max(ran, key=lambda gamma: self.gain(gamma)[0], default=0)
         self.best_run = self.advice.named if self.advice.named in ran else best
-        self.next_gamma = self._next(own, beyond=planned.most_gamma is not None)
+        following = self._next(used, beyond=planned.most_gamma is not None)
+        self.next_gamma = None if following in {run.gamma for run in own} else following
 
     def _next(self, own: Sequence[Run], *, beyond: bool) -> int | None:
         """Returns the γ to measure after runs at this load; None if none is worth its time.
 
+        own: the possible runs.
         beyond: whether a γ above the largest counted position has the best forecast.
         """
         most = max((run.gamma for run in own), default=0)

@@ -12,6 +12,7 @@ from engines.tuning.outlook import Costs, Outlook, with_threshold
 from engines.tuning.tuned import OF_ZERO, SPECULATING, Advised, Tuned, TunedRun, read_tuned
 from estimator.prompts.prompts import prompts_hash
 from estimator.writing import write_json
+from simulator.cost.fitted.contradictions import contradictions
 from simulator.cost.fitted.runs import LoadPoint
 
 # Called with the outlook, and the completed run; None: no run yet; a sentence: how long the search
@@ -227,6 +228,12 @@ class Search:
                 own = now.advised(gamma, times.get(gamma))
                 advised.append(with_threshold(self.tuned, own))
         flags = self.bench.flags(advised, self._draft)
-        self.tuned = replace(self.tuned, advised=tuple(advised), next_gamma=following, flags=flags)
+        self.tuned = replace(
+            self.tuned,
+            advised=tuple(advised),
+            next_gamma=following,
+            flags=flags,
+            conflicts=contradictions(self.tuned.runs()),
+        )
         if self.how.output is not None:
             write_json(self.tuned, self.how.output)

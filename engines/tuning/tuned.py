@@ -43,7 +43,8 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
     p_min: confidence below which a draft ends; 0: drafts have γ tokens.
     ms_per_token: milliseconds per token of a request, at the machine's median speed.
     error_percent: standard error of ms_per_token for comparisons with other runs, in per cent.
-    rates: share of all drafts that accept each position; empty if not counted.
+    rates: share of all drafts that accept each position, as the server counts them: also of what
+      it drafts past a text's end; empty if not counted.
     expected_ms_per_token: forecast before the run, with its interval.
     measured: whether the run finished and drafted γ tokens per block; if not, `note` says why.
     began: start of the run in seconds since 1970.
@@ -73,6 +74,17 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
         return self.gamma, self.p_min
 
     @property
+    def rates_in_texts(self) -> tuple[float, ...]:
+        """`rates`, scaled so that they give `block_efficiency`: the tokens that the times are of.
+
+        vLLM and SGLang draft past a text's end, and count what they accept there.
+        """
+        if self.block_efficiency is None or sum(self.rates) == 0:
+            return self.rates
+        scale = (self.block_efficiency - 1) / sum(self.rates)
+        return tuple(min(scale * rate, 1.0) for rate in self.rates)
+
+    @property
     def step_logs(self) -> Array:
         """Logarithm of the mean seconds per target pass in each turn, shape (turns,)."""
         return np.log([seconds / passes for _, _, seconds, passes, _ in self.turns])
@@ -99,6 +111,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     together: whether the servers of all γ ran at once, so that the γ took turns.
     next_gamma: the γ to run next; None if the search is finished.
     flags: the server's flags that set the advised γ.
+    conflicts: sentences on runs that contradict physics or each other.
     """
 
     setup: dict[str, str | int | float]
@@ -108,6 +121,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     advised: tuple[Advised, ...] = ()
     next_gamma: int | None = None
     flags: str = ""
+    conflicts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     format: str = FORMAT
     confidence: Level = CONFIDENCE
@@ -161,7 +175,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
                 row.gamma,
                 1.0 if row.block_efficiency is None else row.block_efficiency,
                 USUAL_ERROR if row.error_percent is None else row.error_percent / 100,
-                row.rates,
+                row.rates_in_texts,
                 row.drafts or None,
                 speculating=row.gamma == 0 and self.speculating_zero,
             )

@@ -21,7 +21,6 @@ class CountedAcceptance(FromCounts):
     source: where the counts come from.
     """
 
-    _counts: tuple[Accepted, ...]
     _elsewhere: float
     _source: Source
 
@@ -38,13 +37,13 @@ class CountedAcceptance(FromCounts):
         numbers = {each.name: getattr(fitted, each.name) for each in fields(fitted)}
         notes = (*fitted.contradictions, *source.notes)
         numbers["source"] = replace(source, counted=True, notes=notes)
-        given = {"_counts": tuple(counts), "_elsewhere": elsewhere, "_source": source}
+        given = {"_elsewhere": elsewhere, "_source": source}
         for name, value in (numbers | given).items():
             object.__setattr__(self, name, value)
 
     def of_kind(self, kind: str | None) -> CountedAcceptance:
         return CountedAcceptance(
-            self._counts,
+            self.counted,
             kind=kind,
             cut_short=self.cut_short,
             elsewhere=self._elsewhere,

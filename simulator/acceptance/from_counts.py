@@ -21,9 +21,11 @@ than their errors grow to the miss (Birge's ratio, Birge 1932):
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,6 +44,9 @@ from simulator.acceptance.rate_prior import (
 )
 from simulator.acceptance.tokens import alpha_from_block_efficiency
 from simulator.numerics.arguments import Floats, integer, integers
+
+if TYPE_CHECKING:
+    from simulator.cost.fitted.runs import Run
 
 # Standard deviation of the slope of all logits over the logarithm of the context.
 _BY_CONTEXT = 0.3
@@ -69,6 +74,7 @@ class FromCounts(PositionRates):
 
     alpha: α if acceptances were i.i.d.
     covariance: covariance of the rates' logits and of `change`, shape (LONGEST + 1, LONGEST + 1).
+    counted: the counts behind the estimate.
     positions: number of positions with counted rates; 0 if only mean tokens per block were counted.
     lengths: pairs (γ, counted mean tokens per block). At these γ they replace the result of rates.
     change: change of all logits if the logarithm of the context grows by 1.
@@ -80,6 +86,7 @@ class FromCounts(PositionRates):
     covariance: Floats = field(repr=False, compare=False)
     observed_gamma: int = field()
     most_gamma: int = field()
+    counted: tuple[Accepted, ...] = field(repr=False, compare=False)
     positions: int
     lengths: tuple[tuple[int, float], ...] = ()
     change: float = 0.0
@@ -97,6 +104,12 @@ class FromCounts(PositionRates):
         slopes = length_slopes(np.clip(self.conditional, DOUBTED, 1 - DOUBTED), gammas)
         slopes = np.hstack([slopes, self.away * slopes.sum(axis=1, keepdims=True)])
         return np.log(self._tokens(gammas)), slopes @ self.covariance @ slopes.T
+
+    def counts(self, run: Run) -> bool:
+        return any(
+            run.gamma == each.gamma and math.isclose(run.length, each.length, rel_tol=1e-6)
+            for each in self.counted
+        )
 
     def at_context(self, context: int) -> FromCounts:
         if self.origin is None:
@@ -171,6 +184,7 @@ def from_counts(
         covariance=doubt,
         observed_gamma=observed,
         most_gamma=most_gamma(kind, max(observed, 1)),
+        counted=tuple(counted),
         positions=max((len(each.rates) for each in counted), default=0),
         lengths=tuple((g, length) for g, length in lengths.items() if g > len(known)),
         change=float(found[-1]) if several else 0.0,

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.walltime import TIE
 from simulator.cost.cost import Cost
+from simulator.cost.fitted.runs import pooled
 from simulator.numerics.arguments import Floats, integer, integers
 from simulator.numerics.intervals import Forecast
 
@@ -188,6 +189,10 @@ def _lengths(
     and its block time is derived as this time times tokens per block. So an error in tokens per
     block cancels at the run's γ, and only its uncorrelated part remains at other γ. Runs whose
     drafts ended early do not count, because they do not measure the time at their γ.
+
+    For the same reason a run that the acceptance counts has its own length, not the length by the
+    rates of all runs, so that its speed-up is the ratio of measured times. Between runs the
+    difference of both is interpolated; beyond the last run it is constant.
     """
     timed = {each.gamma for each in cost.own_runs if each.drafted is None} - {0}
     if cost.posterior is not None and cost.point is not None:
@@ -195,6 +200,11 @@ def _lengths(
     run = sorted(timed)
     every = np.array(sorted({*gammas.tolist(), *run}))
     logs, covariance = acceptance.log_lengths(every)
+    counted = [each for each in cost.own_runs if each.drafted is None and acceptance.counts(each)]
+    own = {each.gamma: np.log(each.length) for each in pooled(counted)}
+    at = sorted(own)
+    apart = [own[gamma] - logs[every.tolist().index(gamma)] for gamma in at]
+    logs = logs + np.interp(every, [0, *at], [0.0, *apart])
     if run:
         known = np.isin(every, run)
         shared = covariance[:, known]

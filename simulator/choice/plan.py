@@ -196,8 +196,9 @@ def plan(
         considered = allowed
     advice = advised(gammas[considered], curve.gains.only(considered))
     notes = () if cost.posterior is None else contradictions(cost.posterior.runs)
-    if cost.own_runs and not acceptance.source.counted:
-        notes += other_lengths(cost.own_runs, acceptance.tokens_per_call)
+    if cost.own_runs:
+        others = [run for run in cost.own_runs if not acceptance.counts(run)]
+        notes += other_lengths(others, acceptance.tokens_per_call)
     if gamma is not None and assumed_c(cost) is not None:
         # A run settles c. The stated γ probably runs already, so its time is the easiest to get.
         runs = candidates & (gammas == gamma)

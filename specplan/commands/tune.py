@@ -22,7 +22,7 @@ from specplan.options.command import Command, reads
 from specplan.options.declared import COUNT, declare, option, rare, takes
 from specplan.options.values import duration, numbers
 from specplan.reports.bar import Bar
-from specplan.reports.table import GAMMA, MS, Column, interval, ranged, shown, table
+from specplan.reports.table import GAMMA, MS, Column, folded, interval, ranged, shown, table
 
 OWN = "own"
 _LINE = "{:>7}  {:>11}  {:>8}  {:>6}  {:>21}  {}"
@@ -207,7 +207,8 @@ def tuned_text(tuned: Tuned, *, dry_run: bool) -> str:
         parts.append("No p_min gains more than its error: drafts have a fixed length.")
     if tuned.advised and tuned.next_gamma is not None and not tuned.notes:
         parts.append(f"Not decided: gamma {tuned.next_gamma} is worth a run.")
-    return "\n\n".join(part for part in (*parts, *tuned.notes, tuned.flags) if part)
+    said = map(folded, tuned.conflicts)
+    return "\n\n".join(part for part in (*parts, *said, *tuned.notes, tuned.flags) if part)
 
 
 def _planned(tuned: Tuned) -> str:

@@ -61,6 +61,14 @@ def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
     lines += [f"Audit, {_setting(row)}: {row.audit}." for row in unexplained]
     if unexplained:
         lines.append("Time there is predicted from the counted acceptance.")
+    past = [row for row in found.rows if _counted_tokens(row) > 1.01 * row.block_efficiency]
+    if past:
+        most = max(past, key=lambda row: _counted_tokens(row) / row.block_efficiency)
+        lines.append(
+            f"{first.engine} drafts past a text's end and counts what it accepts there: "
+            f"{_counted_tokens(most):.2f} tokens a step, {most.block_efficiency:.2f} of them in "
+            f"the texts ({_setting(most)}). Times and speed-ups are of the texts."
+        )
     doubtful = [row for row in found.rows if row.doubts]
     lines += [f"In doubt: {_setting(row)}: {'; '.join(row.doubts)}." for row in doubtful]
     if doubtful:
@@ -101,6 +109,11 @@ def _step_line(case: Case, steps: Steps) -> str:
         f"Temperature {case[0]:g}, {case[1]} at once: baseline "
         f"{1e3 * steps.baseline_seconds:.2f} ms a token; a step in ms by gamma {priced} ({form})."
     )
+
+
+def _counted_tokens(row: EngineRow) -> float:
+    """Returns tokens per step by the server's own rates, which count drafts past a text's end."""
+    return 1 + sum(rate.value for rate in row.acceptance_counted)
 
 
 def _accepted(row: EngineRow) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 import numpy as np
@@ -30,6 +30,7 @@ class MadeEngine:
     refused: the least gamma that it does not start with.
     stops: whether it obeys a p_min.
     speed: from the number of texts so far.
+    past_end: whether the last blocks of a text draft gamma tokens, too, and count what they accept.
     """
 
     plain: float = 1.0
@@ -40,6 +41,7 @@ class MadeEngine:
     refused: int = 99
     stops: bool = True
     speed: Callable[[int], float] = lambda texts: 1.0
+    past_end: bool = False
     up: int = 0
     texts: int = 0
     served: list[int] = field(default_factory=list)
@@ -90,7 +92,7 @@ class MadeServer:
         tokens = 0
         draws = np.random.default_rng((seed if temperature > 0 else 0, *prompt))
         while room > 0:
-            drafted = min(self.gamma, room - 1)
+            drafted = self.gamma if engine.past_end else min(self.gamma, room - 1)
             stood = 0
             while stood < drafted and draws.random() < engine.accepted:
                 stood += 1
@@ -131,5 +133,6 @@ def searched(
     together: bool = True,
 ) -> Tuned:
     """Returns what a tuning of a made engine finds."""
-    with Bench(engine.serve, KIND, PROMPTS, how, together=together) as bench:
+    kind = replace(KIND, drafts_past_end=engine.past_end)
+    with Bench(engine.serve, kind, PROMPTS, how, together=together) as bench:
         return Search(bench, {"engine": "made"}, "D", shown or (lambda *_: None)).run()

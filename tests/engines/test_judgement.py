@@ -126,6 +126,24 @@ def test_what_greedy_repeats_accept_past_the_end_is_one_draw() -> None:
     assert often.acceptance_predicted == once.acceptance_predicted
 
 
+def test_tokens_that_are_accepted_past_the_end_of_texts_are_told_from_those_in_them() -> None:
+    """Eight steps accept 24 drafted tokens, of which the texts have room for 22."""
+    row = greedy_row(gaps=np.zeros((3, 31)), blocks=8, accepted=3, engine="vllm")
+    assert row.measured == pytest.approx(ALONE * 30 / (8 * STEP))
+
+    def text(row: EngineRow) -> str:
+        steps = {(row.temperature, row.concurrency): Steps(ALONE, {4: STEP})}
+        found = EngineValidation((row,), steps, PROMPTS, REPEATS)
+        return " ".join(validation_text(found).split())
+
+    sentence = (
+        "vllm drafts past a text's end and counts what it accepts there: 4.00 tokens a step, 3.75 "
+        "of them in the texts (temperature 0, 1 at once, gamma 4)."
+    )
+    assert sentence in text(row)
+    assert "past a text's end" not in text(greedy_row(gaps=np.zeros((3, 31)), blocks=6, accepted=4))
+
+
 def test_steps_that_shrink_with_gamma_are_marked_in_the_row() -> None:
     """Prices at γ 1 of twice what they are at γ 3, as a clock under load once had it."""
     trial = made_runs(QUIET)

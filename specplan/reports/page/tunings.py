@@ -58,7 +58,7 @@ def tuning_section(document: Document) -> Section:
         flags={"server": tuned.flags} if tuned.flags else {},
         inputs=[(name, str(value)) for name, value in tuned.setup.items()],
         command=document.command,
-        notes=[_MEDIAN, *tuned.notes],
+        notes=[_MEDIAN, *tuned.conflicts, *tuned.notes],
     )
 
 
