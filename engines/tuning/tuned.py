@@ -43,8 +43,7 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
     p_min: confidence below which a draft ends; 0: drafts have γ tokens.
     ms_per_token: milliseconds per token of a request, at the machine's median speed.
     error_percent: standard error of ms_per_token for comparisons with other runs, in per cent.
-    rates: share of all drafts that accept each position, as the server counts them: also of what
-      it drafts past a text's end; empty if not counted.
+    rates: share of all drafts that accept each position, by the server; empty if not counted.
     expected_ms_per_token: forecast before the run, with its interval.
     measured: whether the run finished and drafted γ tokens per block; if not, `note` says why.
     began: start of the run in seconds since 1970.
@@ -75,13 +74,9 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rates_in_texts(self) -> tuple[float, ...]:
-        """`rates`, scaled so that they give `block_efficiency`: the tokens that the times are of.
-
-        vLLM and SGLang draft past a text's end, and count what they accept there.
-        """
-        if self.block_efficiency is None or sum(self.rates) == 0:
-            return self.rates
-        scale = (self.block_efficiency - 1) / sum(self.rates)
+        """`rates`, scaled to the tokens of the texts: some servers count tokens past their end."""
+        tokens = self.block_efficiency if any(self.rates) else None
+        scale = 1.0 if tokens is None else (tokens - 1) / sum(self.rates)
         return tuple(min(scale * rate, 1.0) for rate in self.rates)
 
     @property
@@ -125,11 +120,6 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     format: str = FORMAT
     confidence: Level = CONFIDENCE
-
-    @property
-    def speculating_zero(self) -> bool:
-        """Whether K = 0 ran on a server that has a draft and drafts nothing."""
-        return self.setup.get("zero") == SPECULATING
 
     def at(self, concurrency: int) -> tuple[TunedRun, ...]:
         """Returns the runs at a concurrency without a confidence threshold (p_min = 0)."""
@@ -177,7 +167,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
                 USUAL_ERROR if row.error_percent is None else row.error_percent / 100,
                 row.rates_in_texts,
                 row.drafts or None,
-                speculating=row.gamma == 0 and self.speculating_zero,
+                speculating=row.gamma == 0 and self.setup.get("zero") == SPECULATING,
             )
             for row in self.rows
             if row.measured and row.ms_per_token is not None and row.p_min == 0

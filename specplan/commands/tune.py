@@ -160,9 +160,10 @@ def tune_command(**_: object) -> None:
 
 
 def _best(now: Outlook, gamma: int) -> str:
+    if gamma == 0:
+        return "gamma 0, the baseline"
     odds = f", odds of a gain {now.advice.gain_probability:.0%}"
-    gain = f", {ranged(*now.gain(gamma))} times{odds if gamma == now.advice.named else ''}"
-    return f"gamma {gamma}{gain if gamma > 0 else ', the baseline'}"
+    return f"gamma {gamma}, {ranged(*now.gain(gamma))} times{odds * (gamma == now.advice.named)}"
 
 
 def _progress_text(now: Outlook, row: TunedRun | str | None) -> str:
@@ -170,13 +171,12 @@ def _progress_text(now: Outlook, row: TunedRun | str | None) -> str:
 
     row: the run; None: before the first run; a text: returned above the table's heading.
     """
-    if row is None:
-        return f"Expected at {now.load.batch} at once: {_best(now, now.advice.named)}."
-    if isinstance(row, str):
-        return f"{row}\n{_HEAD}"
+    if row is None or isinstance(row, str):
+        expected = f"Expected at {now.load.batch} at once: {_best(now, now.advice.named)}."
+        return f"{row}\n{_HEAD}" if row else expected
     time, length = shown(row.ms_per_token), shown(row.block_efficiency)
-    expected, best = interval(row, "expected_ms_per_token"), row.note or _best(now, now.best_run)
-    return _LINE.format(row.concurrency, _setting(row), time, length, expected, best)
+    forecast, best = interval(row, "expected_ms_per_token"), row.note or _best(now, now.best_run)
+    return _LINE.format(row.concurrency, _setting(row), time, length, forecast, best)
 
 
 def _setting(row: TunedRun | Advised) -> str:
@@ -207,8 +207,8 @@ def tuned_text(tuned: Tuned, *, dry_run: bool) -> str:
         parts.append("No p_min gains more than its error: drafts have a fixed length.")
     if tuned.advised and tuned.next_gamma is not None and not tuned.notes:
         parts.append(f"Not decided: gamma {tuned.next_gamma} is worth a run.")
-    said = map(folded, tuned.conflicts)
-    return "\n\n".join(part for part in (*parts, *said, *tuned.notes, tuned.flags) if part)
+    parts += [*map(folded, tuned.conflicts), *tuned.notes, tuned.flags]
+    return "\n\n".join(filter(None, parts))
 
 
 def _planned(tuned: Tuned) -> str:
@@ -219,8 +219,7 @@ def _planned(tuned: Tuned) -> str:
         if not run.measured and not run.note:
             own = best.get((run.concurrency, run.gamma))
             times = "-" if own is None else interval(own, "improvement_factor")
-            odds = None if own is None else own.gain_probability
-            rows.append({"run": run, "times": times, "odds": odds})
+            rows.append({"run": run, "times": times, "odds": own and own.gain_probability})
     columns: list[Column[dict[str, Any]]] = [
         ("at once", "{run.concurrency}"),
         (GAMMA, "{run.gamma}"),

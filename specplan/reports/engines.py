@@ -63,11 +63,11 @@ def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
         lines.append("Time there is predicted from the counted acceptance.")
     past = [row for row in found.rows if _counted_tokens(row) > 1.01 * row.block_efficiency]
     if past:
-        most = max(past, key=lambda row: _counted_tokens(row) / row.block_efficiency)
+        top = max(past, key=lambda row: _counted_tokens(row) / row.block_efficiency)
         lines.append(
             f"{first.engine} drafts past a text's end and counts what it accepts there: "
-            f"{_counted_tokens(most):.2f} tokens a step, {most.block_efficiency:.2f} of them in "
-            f"the texts ({_setting(most)}). Times and speed-ups are of the texts."
+            f"{_counted_tokens(top):.2f} tokens a step, {top.block_efficiency:.2f} of them in "
+            f"the texts ({_setting(top)}). Times and speed-ups are of the texts."
         )
     doubtful = [row for row in found.rows if row.doubts]
     lines += [f"In doubt: {_setting(row)}: {'; '.join(row.doubts)}." for row in doubtful]
