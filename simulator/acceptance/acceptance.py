@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,9 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from simulator.acceptance.tokens import expected_tokens
 from simulator.cost.cost import Cost
 from simulator.numerics.arguments import Floats, integers, probability
-
-if TYPE_CHECKING:
-    from simulator.cost.fitted.runs import Run
 
 Kind = Literal["iid", "by_position", "replay", "tree"]
 # Maps numbers of drafted tokens, shape (...), to the cost of each block.
@@ -108,10 +105,6 @@ class Acceptance(ABC):
     @property
     def tells_iid(self) -> bool:
         """Whether the observations can show that acceptance rates differ by position."""
-        return False
-
-    def counts(self, run: Run) -> bool:
-        """Returns whether a run's accepted tokens are among the counts behind this acceptance."""
         return False
 
     def at_context(self, context: int) -> Acceptance:

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.acceptance.acceptance import PositionRates, Source
+from simulator.acceptance.acceptance import Acceptance, PositionRates, Source
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.rate_prior import (
     RatePrior,
@@ -105,12 +105,6 @@ class FromCounts(PositionRates):
         slopes = np.hstack([slopes, self.away * slopes.sum(axis=1, keepdims=True)])
         return np.log(self._tokens(gammas)), slopes @ self.covariance @ slopes.T
 
-    def counts(self, run: Run) -> bool:
-        return any(
-            run.gamma == each.gamma and math.isclose(run.length, each.length, rel_tol=1e-6)
-            for each in self.counted
-        )
-
     def at_context(self, context: int) -> FromCounts:
         if self.origin is None:
             return self
@@ -126,6 +120,14 @@ class FromCounts(PositionRates):
         for gamma, length in self.lengths:
             found = np.where(lengths == gamma, length, found)
         return found
+
+
+def counts_run(acceptance: Acceptance, run: Run) -> bool:
+    """Returns whether a run's accepted tokens are among the counts behind an acceptance."""
+    return isinstance(acceptance, FromCounts) and any(
+        run.gamma == each.gamma and math.isclose(run.length, each.length, rel_tol=1e-6)
+        for each in acceptance.counted
+    )
 
 
 def from_counts(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.walltime import TIE
 from simulator.cost.cost import Cost
-from simulator.cost.fitted.runs import pooled
+from simulator.cost.fitted.runs import Run, pooled
 from simulator.numerics.arguments import Floats, integer, integers
 from simulator.numerics.intervals import Forecast
 
@@ -180,6 +180,15 @@ def curve_of(
     )
 
 
+def counted_runs(acceptance: Acceptance, cost: Cost) -> list[Run]:
+    """Returns the runs at the cost's load whose tokens are counts behind the acceptance."""
+    if not cost.own_runs:
+        return []
+    from simulator.acceptance.from_counts import counts_run
+
+    return [run for run in cost.own_runs if counts_run(acceptance, run)]
+
+
 def _lengths(
     acceptance: Acceptance, cost: Cost, gammas: NDArray[np.int64]
 ) -> tuple[Floats, Floats]:
@@ -200,7 +209,7 @@ def _lengths(
     run = sorted(timed)
     every = np.array(sorted({*gammas.tolist(), *run}))
     logs, covariance = acceptance.log_lengths(every)
-    counted = [each for each in cost.own_runs if each.drafted is None and acceptance.counts(each)]
+    counted = [each for each in counted_runs(acceptance, cost) if each.drafted is None]
     own = {each.gamma: np.log(each.length) for each in pooled(counted)}
     at = sorted(own)
     apart = [own[gamma] - logs[every.tolist().index(gamma)] for gamma in at]

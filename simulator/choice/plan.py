@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.advice import NEAR, REPEAT, WORTH, Advice, Reach, advise
-from simulator.choice.curve import Curve, CurvePoint, Doubt, curve_of, first_best
+from simulator.choice.curve import Curve, CurvePoint, Doubt, counted_runs, curve_of, first_best
 from simulator.choice.kept import KeptRun, kept_run
 from simulator.choice.walltime import TIE
 from simulator.cost.cost import Cost
@@ -196,9 +196,9 @@ def plan(
         considered = allowed
     advice = advised(gammas[considered], curve.gains.only(considered))
     notes = () if cost.posterior is None else contradictions(cost.posterior.runs)
-    if cost.own_runs:
-        others = [run for run in cost.own_runs if not acceptance.counts(run)]
-        notes += other_lengths(others, acceptance.tokens_per_call)
+    counted = counted_runs(acceptance, cost)
+    others = [run for run in cost.own_runs if run not in counted]
+    notes += other_lengths(others, acceptance.tokens_per_call)
     if gamma is not None and assumed_c(cost) is not None:
         # A run settles c. The stated γ probably runs already, so its time is the easiest to get.
         runs = candidates & (gammas == gamma)
