@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simulator.acceptance.acceptance import STATED, Source
+from simulator.acceptance.acceptance import STATED, Acceptance, Source
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import FromCounts, from_counts
+
+if TYPE_CHECKING:
+    from simulator.cost.fitted.runs import Run
 
 
 class CountedAcceptance(FromCounts):
@@ -107,3 +111,11 @@ class BlockEfficiency(CountedAcceptance):
                 f"got {tokens_per_call:g}"
             )
         super().__init__([Accepted(gamma, tokens_per_call)])
+
+
+def counts_run(acceptance: Acceptance, run: Run) -> bool:
+    """Returns whether a run's accepted tokens are among the counts behind an acceptance."""
+    return isinstance(acceptance, FromCounts) and any(
+        run.gamma == each.gamma and math.isclose(run.length, each.length, rel_tol=1e-6)
+        for each in acceptance.counted
+    )

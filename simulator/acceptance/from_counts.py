@@ -21,7 +21,6 @@ than their errors grow to the miss (Birge's ratio, Birge 1932):
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -30,7 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.acceptance.acceptance import Acceptance, PositionRates, Source
+from simulator.acceptance.acceptance import PositionRates, Source
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.rate_prior import (
     RatePrior,
@@ -46,7 +45,7 @@ from simulator.acceptance.tokens import alpha_from_block_efficiency
 from simulator.numerics.arguments import Floats, integer, integers
 
 if TYPE_CHECKING:
-    from simulator.cost.fitted.runs import Run
+    pass
 
 # Standard deviation of the slope of all logits over the logarithm of the context.
 _BY_CONTEXT = 0.3
@@ -120,14 +119,6 @@ class FromCounts(PositionRates):
         for gamma, length in self.lengths:
             found = np.where(lengths == gamma, length, found)
         return found
-
-
-def counts_run(acceptance: Acceptance, run: Run) -> bool:
-    """Returns whether a run's accepted tokens are among the counts behind an acceptance."""
-    return isinstance(acceptance, FromCounts) and any(
-        run.gamma == each.gamma and math.isclose(run.length, each.length, rel_tol=1e-6)
-        for each in acceptance.counted
-    )
 
 
 def from_counts(

@@ -184,7 +184,7 @@ def counted_runs(acceptance: Acceptance, cost: Cost) -> list[Run]:
     """Returns the runs at the cost's load whose tokens are counts behind the acceptance."""
     if not cost.own_runs:
         return []
-    from simulator.acceptance.from_counts import counts_run
+    from simulator.acceptance.counted import counts_run
 
     return [run for run in cost.own_runs if counts_run(acceptance, run)]
 
