@@ -84,7 +84,7 @@ def tied_model(ids: torch.Tensor) -> SimpleNamespace:
 def test_of_ids_that_tie_the_least_is_the_likeliest_to_both_scorers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module in ("engines.text_scores", "vllm_server"):
+    for module in ("engines.text_scores", "tests.engines.vllm_server"):
         monkeypatch.setattr(f"{module}.load_causal", lambda source: tied_model)
     text = ((0,), (1, 4, 3, 0))
     [(of_target, of_draft)] = local_scorer("T", "D")([text], 0.0)
