@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,9 +42,6 @@ from simulator.acceptance.rate_prior import (
 )
 from simulator.acceptance.tokens import alpha_from_block_efficiency
 from simulator.numerics.arguments import Floats, integer, integers
-
-if TYPE_CHECKING:
-    pass
 
 # Standard deviation of the slope of all logits over the logarithm of the context.
 _BY_CONTEXT = 0.3

@@ -66,10 +66,10 @@ def test_rates_on_a_gpu_have_one_k_by_every_road(batch: int, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_plan_and_traffic_have_one_schedule(engine: str) -> None:
-    vllm = ("--acceptance-by-position", RATES, *GPU, "--batch", "1:40:1")
+    vllm = ("--acceptance-by-position", RATES, *GPU, "--batch", "1:60:1")
     stated = [word.replace("vllm", engine) for word in vllm]
     plan = answered("plan", *stated)["schedule"]
-    traffic = answered("traffic", *stated, *LONG, "--rate", "0.1", "--slots", "40")["schedule"]
+    traffic = answered("traffic", *stated, *LONG, "--rate", "0.1", "--slots", "60")["schedule"]
     assert len(plan) > 1
     keys = ("first_batch", "last_batch", "gamma")
     assert [[each[key] for key in keys] for each in traffic] == [
