@@ -151,6 +151,8 @@ def curve_of(
     drafted = acceptance.drafted_per_token(gammas)
     logs, noise = _lengths(acceptance, cost, gammas)
     tokens = np.asarray(acceptance.tokens_per_call(gammas))
+    if counted_runs(acceptance, cost):
+        tokens = np.exp(logs)
     ran, impossible = np.full(len(gammas), np.nan), np.zeros(len(gammas), dtype=bool)
     posterior, point, columns = cost.posterior, cost.point, gammas.tolist()
     if posterior is None or point is None:
@@ -213,7 +215,7 @@ def _lengths(
     own = {each.gamma: np.log(each.length) for each in pooled(counted)}
     at = sorted(own)
     apart = [own[gamma] - logs[every.tolist().index(gamma)] for gamma in at]
-    logs = logs + np.interp(every, [0, *at], [0.0, *apart])
+    logs = np.minimum(logs + np.interp(every, [0, *at], [0.0, *apart]), np.log(every + 1.0))
     if run:
         known = np.isin(every, run)
         shared = covariance[:, known]

@@ -86,8 +86,7 @@ class Pair:
         without, state = self.under(0, rates), self.under(self.gammas, rates)
         slots = np.where(without.stable, np.maximum(without.batch, 1), self.baseline.slots)
         most = np.array([[self.server(gamma).slots] for gamma in self.gammas])
-        batch = np.where(state.stable, state.batch, most)
-        gains = self.captured(self._gains(rates), batch)
+        gains = self.captured(self._gains(rates), np.where(state.stable, state.batch, most))
         slots = slots.round().astype(np.int64)
         return self.advised(slots, gains, drawn, lambda pair: pair._gains(rates))
 
@@ -132,13 +131,14 @@ class Pair:
             return ()
         low = max((each for each in self.measured if each <= slot), default=min(self.measured))
         high = min((each for each in self.measured if each >= slot), default=max(self.measured))
-        return {0} | (set(self.measured[low]) & set(self.measured[high]))
+        return {0, *self.measured[low]} & {0, *self.measured[high]}
 
     def captured(self, gains: Floats, batch: ArrayLike) -> Floats:
-        """Returns log gains, shape (γ, n), with a large loss where steps exceed captured graphs."""
+        """Returns log gains, shape (γ, n), with a large loss where γ exceeds the graphs."""
         if self.wall is None:
             return gains
-        crossed = self.wall.crossed(np.asarray(batch), np.array(self.gammas)[:, None])
+        slots, beyond = np.atleast_2d(batch), self.wall.beyond
+        crossed = beyond(slots, np.array(self.gammas)[:, None]) > beyond(slots.min(axis=0), 0)
         return np.where(crossed, -_CLEAR, gains)
 
     def _gains(self, rate: Floats) -> Floats:

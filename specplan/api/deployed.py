@@ -38,7 +38,7 @@ class Deployed(OwnGpu):
       GPU's data sheet, no server).  [default: the first that covers the GPU]
     gpu: h100, 4070, rtx 4060 laptop, ..., or list. Several GPUs (h100,h200,l40s) give a row of
       plan, or an answer of traffic, each.
-    tp: GPUs that share each layer, or several numbers, as for --gpu.
+    tp: GPUs that share layers, or several.
     dp: Replicas of all layers but experts, of --tp GPUs each; --batch is of all of them together.
     ep: Parts into which a mixture's experts are divided as wholes; --tp times --dp GPUs hold them.
     draft_tp: GPUs that share the draft.  [default: --tp]

@@ -51,7 +51,7 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
     Examples:
       specplan plan --acceptance-by-position 0.705,0.494,0.293 --c 0.05
       specplan plan --alpha 0.8 --c 0.05
-      specplan plan --accepted-fraction 0.61 --at-gamma 4 --c 0.05
+      specplan plan --alpha 0.5:0.9:0.1 --c 0.02,0.05,0.1,0.2     # a table
       specplan plan --run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85
       specplan plan --alpha 0.8 --target-ms 19 --draft-ms 1.6 --verify-ms 4=33
       specplan plan --alpha 0.5:0.9:0.1 --c 0.02,0.05,0.1

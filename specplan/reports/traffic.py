@@ -50,8 +50,9 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
         data |= {**dict(zip(names, found.at_share, strict=True)), "share": request.share}
     if request.arrivals is not None:
         data["simulated"] = [simulated_json(request, each) for each in found.simulated]
-    step = float(request.pair.drafting.seconds.min())
-    prompts = float(request.pair.baseline.prompts.max_rate(demand.prompt_tokens, step))
+    pair = request.pair
+    step = float(min(pair.drafting.seconds.min(), pair.baseline.seconds.min()))
+    prompts = float(pair.baseline.prompts.max_rate(demand.prompt_tokens, step))
     return possible(data, prompts_per_second=request.replicas * prompts)
 
 
@@ -154,11 +155,13 @@ def _by_batch_json(pair: Pair, row: TrafficRow, state: Steady) -> dict[str, floa
     """Returns the times with K by batch, and by how many per cent requests are faster with it."""
     seconds, fixed = (float(each.request_seconds(pair.demand)[0]) for each in (state, row.state))
     both = row.stable and bool(state.stable[0])
+    # K by batch is one K once all slots are taken: its capacity is at most the best one.
+    most = min(float(state.max_rate), max(float(pair.max_rate), float(pair.max_rate_without)))
     return {
         "tpot_ms": 1e3 * float(state.token_seconds[0]) if pair.demand.output_tokens > 1 else None,
         "ttft_ms": 1e3 * float(state.first_seconds[0]),
         "request_ms": 1e3 * seconds,
-        "most_requests_per_second": row.replicas * float(state.max_rate),
+        "most_requests_per_second": row.replicas * most,
         "faster_percent": 100 * (fixed / seconds - 1) if both else None,
     }
 

@@ -136,7 +136,7 @@ def test_batch_size_has_the_speed_ups_of_plan_and_tree(model: str, tmp_path: Pat
 def test_traffic_draws_the_deployment_with_the_capacity_of_traffic(tmp_path: Path) -> None:
     stated = [
         "--target-config", str(CONFIGS / "llama-3.1-8b.json"),
-        "--draft-config", str(CONFIGS / "llama-3.2-1b.json"), "--gpu", "h100", "--alpha", "0.6",
+        "--draft-config", str(CONFIGS / "llama-3.2-1b.json"), "--gpu", "h100", "--alpha", "0.9",
     ]  # fmt: skip
     drawn = run("traffic", *stated, "-o", str(tmp_path), "--format", "svg,csv")
     assert drawn.exit_code == 0, drawn.output
