@@ -78,7 +78,7 @@ def promises(sizing: Sizing) -> list[str]:
         half, most = (_or_more(gpus, best.gpus) for gpus in sizing.gpus_at)
         lines.append(
             f"With the doubt of costs and acceptance, {half} {_suffice(half)} with a probability "
-            f"of 50 %, {most} with 90 %."
+            f"of {'50 %, ' + most + ' with ' if most != half else ''}90 %."
         )
     if saved is not None and saved.low is not None and saved.high is not None and best.gamma:
         low, high = (_or_more(gpus, best.gpus) for gpus in (saved.low, saved.high))
