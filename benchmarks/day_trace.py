@@ -37,13 +37,13 @@ def main() -> None:
     parser.add_argument("--hours", type=float, default=24)
     parser.add_argument("--peak", type=float, default=10, help="requests a second at 14:00")
     parser.add_argument("--seed", type=int, default=0)
-    stated = parser.parse_args()
-    rows = day(hours=stated.hours, peak=stated.peak, seed=stated.seed)
-    with stated.output.open("w", newline="") as file:
+    arguments = parser.parse_args()
+    rows = day(hours=arguments.hours, peak=arguments.peak, seed=arguments.seed)
+    with arguments.output.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["time", "prompt_tokens", "output_tokens"])
         writer.writerows(rows)
-    print(f"{len(rows)} requests in {stated.hours:g} hours")
+    print(f"{len(rows)} requests in {arguments.hours:g} hours")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ class Hour:
     """The requests of a trace in about an hour.
 
     start: when it begins, on the clock of the trace. seconds: how long it lasts.
-    requests: what arrives; None if nothing does.
+    requests: its requests; None if there are none.
     """
 
     start: float
@@ -66,7 +66,7 @@ class Hour:
     def arrivals(self, rate: float, count: int, replicas: int) -> Requests:
         """Returns at least `count` requests that one of several replicas gets, as they arrive.
 
-        What the replicas get in turn follows one after another until it suffices. If one replica
+        The shares of the replicas follow one after another until they suffice. If one replica
         gets far more, evenly spread parts of it are returned. Gaps are divided by `rate` ·
         `replicas` over the hour's rate.
         """

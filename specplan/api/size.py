@@ -165,8 +165,8 @@ def _sized(
     replicas, drafted, notes = replicas_of(target, drafts, demand, given)
     if not replicas:
         raise ValueError(notes[0])
-    found = sized(replicas, goal, check=given["check"])
-    values = {each.name: getattr(found, each.name) for each in fields(found)}
+    sizing = sized(replicas, goal, check=given["check"])
+    values = {value.name: getattr(sizing, value.name) for value in fields(sizing)}
     with_drafts, without = (pareto_front(replicas, speculating=way) for way in (True, False))
     return SizeResult(**values, fronts=(with_drafts, without), drafted=drafted, notes=tuple(notes))
 
@@ -197,16 +197,16 @@ def _by_hour(
     while place not in searched:
         searched.add(place)
         goal = _goal(given, hours[place].rate)
-        found = _sized(target, drafts, hours[place].demand, goal, given)
-        by_hour = hourly(found.best)
+        sizing = _sized(target, drafts, hours[place].demand, goal, given)
+        by_hour = hourly(sizing.best)
         if by_hour is not None and by_hour.replicas[place] < by_hour.fixed:
             place = by_hour.busiest
-    without = found.best_without
-    plain = by_hour if without == found.best else hourly(without)
+    without = sizing.best_without
+    plain = by_hour if without == sizing.best else hourly(without)
     if plain is not None and without is not None and plain.fixed > without.replicas:
         without = plain.fleets[plain.busiest]
-    saved = None if found.best is None or without is None else saved_gpus(found.best, without)
-    return replace(found, best_without=without, saved=saved, day=by_hour, day_without=plain)
+    saved = None if sizing.best is None or without is None else saved_gpus(sizing.best, without)
+    return replace(sizing, best_without=without, saved=saved, day=by_hour, day_without=plain)
 
 
 def _settings(options: SizeOptions) -> dict[str, Any]:

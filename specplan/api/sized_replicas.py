@@ -82,7 +82,7 @@ def replica_at(
 ) -> Replica:
     """Returns the replica of a fleet under another demand; other arguments: see `replicas_of`."""
     known = fleet.replica
-    draft = next(each for each in drafts if each.title == known.draft)
+    draft = next(draft for draft in drafts if draft.title == known.draft)
     only = {
         "gpus": [known.gpu],
         "gpus_per_replica": [known.gpus],
@@ -91,10 +91,10 @@ def replica_at(
         "dtypes": [known.dtype],
         "gamma": fleet.gamma or None,
     }
-    found, _, notes = replicas_of(target_config, [draft], demand, {**given, **only})
-    if not found:
+    replicas, _, notes = replicas_of(target_config, [draft], demand, {**given, **only})
+    if not replicas:
         raise ValueError(notes[0])
-    return found[0].limited(known.batch_limit)
+    return replicas[0].limited(known.batch_limit)
 
 
 def _servers(

@@ -74,26 +74,26 @@ def _hours_spent(day: Day) -> dict[str, Any]:
     }
 
 
-def day_sentences(found: Json) -> list[str]:
-    """Returns what one fixed number of replicas wastes; found: the result of `day_json`."""
-    hours = len(found["hours"])
+def day_sentences(data: Json) -> list[str]:
+    """Returns what one fixed number of replicas wastes; data: the result of `day_json`."""
+    hours = len(data["hours"])
     if hours == 1:
         return ["The trace is a single hour: no hour has replicas to spare."]
     lines = [
-        f"By hour {found['fewest_replicas']} to {found['fixed_replicas']} replicas are needed. "
-        + _spent("One fixed number of replicas", found)
+        f"By hour {data['fewest_replicas']} to {data['fixed_replicas']} replicas are needed. "
+        + _spent("One fixed number of replicas", data)
     ]
-    if found["speculation"] and found["without"] is not None:
-        lines.append(_spent("Without speculation one fixed number", found["without"]))
+    if data["speculation"] and data["without"] is not None:
+        lines.append(_spent("Without speculation one fixed number", data["without"]))
     return lines
 
 
-def _spent(subject: str, found: Json) -> str:
+def _spent(subject: str, data: Json) -> str:
     money = ""
-    if found["wasted_price"] is not None:
-        money = f", {found['wasted_price']:.4g} of {found['fixed_price']:.4g} in money"
+    if data["wasted_price"] is not None:
+        money = f", {data['wasted_price']:.4g} of {data['fixed_price']:.4g} in money"
     return (
-        f"{subject} ({found['fixed_replicas']}, {found['fixed_gpus']} GPUs) runs "
-        f"{found['fixed_gpu_hours']:.4g} GPU-hours, of which {found['wasted_gpu_hours']:.4g} are "
-        f"not needed ({found['wasted_percent']:.0f} %{money})."
+        f"{subject} ({data['fixed_replicas']}, {data['fixed_gpus']} GPUs) runs "
+        f"{data['fixed_gpu_hours']:.4g} GPU-hours, of which {data['wasted_gpu_hours']:.4g} are "
+        f"not needed ({data['wasted_percent']:.0f} %{money})."
     )

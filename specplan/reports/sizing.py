@@ -24,8 +24,8 @@ def sizing_text(data: Json) -> str:
     lines += [*map(folded, data["promises"]), ""]
     if data["drafts"]:
         lines += [table(data["drafts"], draft_columns()), ""]
-    if (found := data.get("day")) is not None:
-        lines += [*map(folded, day_sentences(found)), "", table(found["hours"], HOURS), ""]
+    if (by_hour := data.get("day")) is not None:
+        lines += [*map(folded, day_sentences(by_hour)), "", table(by_hour["hours"], HOURS), ""]
     levels = speed_levels(data["pareto"])
     return "\n".join([*lines, table(levels, SPEEDS) if levels else "", *map(folded, data["notes"])])
 

@@ -47,7 +47,7 @@ def _by_hour(day: Mapping[str, Any] | None) -> list[Chart]:
         return []
     hours, fixed = day["hours"], day["fixed_gpus"]
     names = (("the answer", "gpus"), ("without speculation", "gpus_without"))
-    made = [
+    bars = [
         line
         for colour, (name, key) in enumerate(names[: 1 + day["speculation"]])
         for line in series(name, colour, ((at, hour[key]) for at, hour in enumerate(hours)), "bars")
@@ -60,7 +60,7 @@ def _by_hour(day: Mapping[str, Any] | None) -> list[Chart]:
             f"one fixed number of {fixed} GPUs is idle: {day['wasted_percent']:.0f} % of its time.",
             "hour begins at",
             "GPUs",
-            made,
+            bars,
             levels=[Threshold(fixed, f"one fixed number: {fixed} GPUs")],
             categories=[hour["from"] for hour in hours],
         )

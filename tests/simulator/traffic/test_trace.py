@@ -84,22 +84,22 @@ def of_day(trace: Requests) -> Day:
     def replica(hour: Hour) -> Replica:
         return Replica("h100", 2, pair(served, hour.demand), price=3.0)
 
-    found = day(hours_of(trace), replica, 2, lambda hour: replace(goal, rate=hour.rate))
-    assert found is not None
-    return found
+    counted = day(hours_of(trace), replica, 2, lambda hour: replace(goal, rate=hour.rate))
+    assert counted is not None
+    return counted
 
 
-def test_a_fixed_number_of_replicas_wastes_what_quiet_hours_do_not_need() -> None:
+def test_a_fixed_number_of_replicas_wastes_gpu_hours_in_quiet_hours() -> None:
     quiet = joined(poisson(10.0), poisson(60.0, start=HOUR), poisson(10.0, start=3 * HOUR))
-    found = of_day(quiet)
-    least, most = found.replicas[0], found.replicas[1]
-    assert found.replicas == (least, most, 1, least)
-    assert (found.fixed, found.busiest) == (most, 1)
+    counted = of_day(quiet)
+    least, most = counted.replicas[0], counted.replicas[1]
+    assert counted.replicas == (least, most, 1, least)
+    assert (counted.fixed, counted.busiest) == (most, 1)
     assert most > least
-    hours = sum(hour.seconds for hour in found.hours) / HOUR
-    assert found.fixed_gpu_hours == pytest.approx(2 * most * hours)
-    assert found.gpu_hours == pytest.approx(2 * (2 * least + most + 1) * hours / 4)
-    assert found.wasted == pytest.approx(1 - found.gpu_hours / found.fixed_gpu_hours)
+    hours = sum(hour.seconds for hour in counted.hours) / HOUR
+    assert counted.fixed_gpu_hours == pytest.approx(2 * most * hours)
+    assert counted.gpu_hours == pytest.approx(2 * (2 * least + most + 1) * hours / 4)
+    assert counted.wasted == pytest.approx(1 - counted.gpu_hours / counted.fixed_gpu_hours)
 
 
 def test_requests_that_come_together_need_more_replicas_than_even_ones() -> None:
@@ -110,9 +110,9 @@ def test_requests_that_come_together_need_more_replicas_than_even_ones() -> None
 
 def test_random_arrivals_of_a_trace_need_as_many_as_the_poisson_process() -> None:
     trace = poisson(60.0)
-    found, demand = of_day(trace), Demand(100, 50)
+    counted, demand = of_day(trace), Demand(100, 50)
     served = Replica("h100", 2, pair(server(slots=8), demand))
-    goal = Goal(found.hours[0].rate, LatencyTargets(first_seconds=0.2), requests=2000)
-    random = day(found.hours, lambda _: served, 2, lambda _: goal)
+    goal = Goal(counted.hours[0].rate, LatencyTargets(first_seconds=0.2), requests=2000)
+    random = day(counted.hours, lambda _: served, 2, lambda _: goal)
     assert random is not None
-    assert abs(random.fixed - found.fixed) <= 1
+    assert abs(random.fixed - counted.fixed) <= 1
