@@ -47,6 +47,25 @@ def cells_of(row: Plan) -> dict[str, Any]:
     )
 
 
+def drafting_json(row: Plan) -> dict[str, Any] | None:
+    """Returns the numbers at the draft length of a plan's advice, also where none is advised.
+
+    None if no draft length can run.
+    """
+    gamma = row.advice.named
+    if gamma == 0:
+        return None
+    point = row.point(gamma)
+    ends = {"improvement_factor_low": point.low, "improvement_factor_high": point.high}
+    return {
+        "gamma": gamma,
+        "expected_tokens": point.expected_tokens,
+        "improvement_factor": point.improvement_factor,
+        **(ends if row.curve.in_doubt else {}),
+        **speeds(row, point.improvement_factor),
+    }
+
+
 def columns_of(rows: Sequence[Plan]) -> list[Column[dict[str, Any]]]:
     """Returns the columns: settings in which the plans differ, then γ, speed-up and times."""
     several = len(gpus_of(rows)) > 1

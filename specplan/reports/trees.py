@@ -16,7 +16,7 @@ OURS = "specplan"
 # Sizes shown in the table; --json has all.
 _SHOWN = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 # A tree whose relative gain over the chain is smaller is not worth its attention mask.
-_WORTH = 0.01
+WORTH = 0.01
 
 
 class TreeRow(NamedTuple):
@@ -126,9 +126,9 @@ def _advice(row: TreeRow) -> str:
         return "do not speculate: even 1 token exceeds the captured graphs."
     if not row.choice.fastest.parents:
         return "do not speculate: neither a tree nor a chain pays."
-    if best.speedup <= chain.speedup * (1 + _WORTH):
+    if best.speedup <= chain.speedup * (1 + WORTH):
         return (
-            f"a tree gains less than {100 * _WORTH:.0f} % over the chain of {len(chain.parents)} "
+            f"a tree gains less than {100 * WORTH:.0f} % over the chain of {len(chain.parents)} "
             f"({chain.speedup:.2f})."
         )
     levels = sorted(Counter(depths_and_ranks(best.parents)[0]).items())

@@ -45,11 +45,14 @@ def _draw(axes: drawing.Axes, chart: Chart) -> None:
         if _share(chart, span) * _LETTERS > len(span.label):
             drawing.note(axes, span.label, (span.first, 0.98), within=("data", "axes fraction"),
                          offset=(2, 0), align="left top")  # fmt: skip
+    bars = [each for each in chart.series if each.mark == "bars"]
     for level in chart.levels:
+        if chart.categories:
+            axes.axhline(level.y, color=drawing.GREY, linewidth=1, label=level.label)
+            continue
         axes.axhline(level.y, color=drawing.GREY, linewidth=1)
         drawing.note(axes, level.label, (0.0, level.y), within=("axes fraction", "data"),
                      offset=(4, 3), align="left bottom")  # fmt: skip
-    bars = [each for each in chart.series if each.mark == "bars"]
     for at, each in enumerate(chart.series):
         if each.mark == "bars":
             _bars(axes, each, bars)
@@ -72,7 +75,7 @@ def _draw(axes: drawing.Axes, chart: Chart) -> None:
     elif all(point.x == round(point.x) for each in chart.series for point in each.points):
         drawing.count_on(axes.xaxis)
     axes.margins(y=0.12)
-    if len(chart.series) > 1:
+    if len(chart.series) > 1 or (chart.categories and chart.levels):
         axes.legend(frameon=False, fontsize=drawing.TEXT_SIZE - 0.5, labelcolor=drawing.INK)
 
 

@@ -55,7 +55,7 @@ def _words(parts: Sequence[Part], unit: str, *, first: bool) -> str:
     if first or start == end:
         where = f"at {unit} {end}" if start == end else f"up to {unit} {end}"
     if parts[0].state is None:
-        return f"no speculation {where}"
+        return f"no K gains {where}"
     lengths = sorted({part.gamma for part in parts})
     named = f"K = {lengths[0]}" + f" to {lengths[-1]}" * (len(lengths) > 1)
     return f"{named} {where}" if parts[0].state else f"undecided {where}: measure {named} and K = 0"

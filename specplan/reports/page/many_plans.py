@@ -19,7 +19,8 @@ from specplan.reports.page.plans import BASELINE, SETTINGS, Json, headline, inte
 
 # With more rows than this, a table shows only powers of two and the ends of ranges.
 _ROWS_MOST = 40
-_BEST = "speed-up at the best K"
+_BEST = "speed-up"
+_READ = "of the advised K, or of the best K where none is advised or one is to be measured first"
 # Follows from the other settings where verification has a cost.
 _DERIVED = ("c",)
 
@@ -46,15 +47,16 @@ def plans_section(document: Document) -> Section:
             *[f"{point.get(name)}" for name in settings],
             _advice(point),
             *(
-                [ranged(point, "improvement_factor"), chance(point["gain_probability"]),
-                 number(point["tokens_per_second"], 1),
+                [str(_shown(point)["gamma"]), ranged(_shown(point), "improvement_factor"),
+                 chance(point["gain_probability"]),
+                 number(_shown(point).get("tokens_per_second"), 1),
                  number(point["baseline_tokens_per_second"], 1)]
-                if fits(point) else ["–"] * 4
+                if fits(point) else ["–"] * 5
             ),
         ]
         for point in shown
     ]  # fmt: skip
-    columns = [*[SETTINGS[name] for name in settings], "advised K", _BEST,
+    columns = [*[SETTINGS[name] for name in settings], "advised K", "at K", _BEST,
                "odds of a gain", "tokens/s", "without"]  # fmt: skip
     alike = {name: value for name, value in rows[0].items() if name not in settings}
     return Section(
@@ -77,6 +79,15 @@ def plans_section(document: Document) -> Section:
     )
 
 
+def _shown(point: Json) -> Json:
+    """Returns the numbers at a row's draft length, which is above 0 where any can run.
+
+    It is the stated one, if any, else the advised or best one.
+    """
+    chosen = point["gamma"] not in (0, point["optimal_gamma"])
+    return point if chosen else point.get("drafting") or point
+
+
 def _advice(point: Json) -> str:
     if not fits(point):
         return "does not fit"
@@ -93,18 +104,22 @@ def _headline_of_several(
     fitting = [point for point in rows if fits(point)]
     if not fitting:
         return "The models do not fit into memory: no K is advised."
-    best = max(fitting, key=lambda point: point["improvement_factor"])
+    best = max(fitting, key=lambda point: _shown(point)["improvement_factor"])
     where = ", ".join(f"{SETTINGS[name]} {best[name]}" for name in settings)
-    text = f"The largest gain is at {where}: " + _lower(headline(best, []))
-    speeds = [point for point in fitting if point["tokens_per_second"] is not None]
-    if len(settings) != 1 or settings[0] != "gpu" or len(speeds) < 2:
+    gains = bool(best["advised_gamma"] or best["test_gamma"])
+    text = f"The largest {'gain' if gains else 'speed-up'} is at {where}. {headline(best, [])}"
+    if settings != ["gpu"] or any(point["tokens_per_second"] is None for point in fitting):
         return text
-    fast = max(speeds, key=lambda point: point["tokens_per_second"])
-    return f"{text} The fastest is {fast['gpu']}: {number(fast['tokens_per_second'], 0)} tokens/s."
+    speeds = {point["gpu"]: _advised_speed(point) for point in fitting}
+    fast = max(speeds, key=lambda name: speeds[name][0])
+    return f"{text} The fastest is {fast}: {number(speeds[fast][0], 0)} tokens/s {speeds[fast][1]}."
 
 
-def _lower(text: str) -> str:
-    return text[0].lower() + text[1:]
+def _advised_speed(point: Json) -> tuple[float, str]:
+    """Returns tokens per second as advised, and the advised draft length in words."""
+    if point["advised_gamma"]:
+        return _shown(point)["tokens_per_second"], f"with K = {point['advised_gamma']}"
+    return point["baseline_tokens_per_second"], "without speculation"
 
 
 def _strip(rows: Sequence[Json], name: str, parts: Sequence[Part]) -> Chart:
@@ -120,11 +135,13 @@ def _strip(rows: Sequence[Json], name: str, parts: Sequence[Part]) -> Chart:
     return Chart(
         f"by-{name}",
         f"Speed-up by {SETTINGS[name]}",
-        f"Speed-up at the best draft length of each {SETTINGS[name]}. Colours: the advised draft "
-        "length (with a question mark: to measure first); grey: no speculation is advised.",
+        f"Speed-up by {SETTINGS[name]}, {_READ}. Colours: the advised K (with a question mark: to "
+        "measure first); grey: no speculation is advised.",
         SETTINGS[name],
         "times the speed without speculation",
-        series(_BEST, 0, ((point[name], *interval(point)) for point in rows if fits(point))),
+        series(
+            _BEST, 0, ((point[name], *interval(_shown(point))) for point in rows if fits(point))
+        ),
         levels=[BASELINE],
         spans=spans,
         logarithmic=rows[-1][name] > 16 * rows[0][name],
@@ -135,20 +152,21 @@ def _speeds(rows: Sequence[Json], settings: Sequence[str]) -> list[Chart]:
     """Returns the chart of tokens per second with and without speculation; [] without times."""
     if any(point["tokens_per_second"] is None for point in rows):
         return []
-    names = {"tokens_per_second": "with speculation", "baseline_tokens_per_second": "without"}
+    speeds = {
+        "with speculation": [_shown(point)["tokens_per_second"] for point in rows],
+        "without": [point["baseline_tokens_per_second"] for point in rows],
+    }
     return [
         Chart(
             "speeds",
             "Tokens per second",
-            "All sequences together, at the best draft length and without speculation.",
+            f"All sequences together, without speculation and with it: {_READ}.",
             ", ".join(SETTINGS[name] for name in settings),
             "tokens/s",
             [
                 each
-                for colour, (key, name) in enumerate(names.items())
-                for each in series(
-                    name, colour, ((at, point[key]) for at, point in enumerate(rows)), "bars"
-                )
+                for colour, (name, values) in enumerate(speeds.items())
+                for each in series(name, colour, enumerate(values), "bars")
             ],
             categories=_names(rows, settings),
         )
@@ -160,11 +178,12 @@ def _side_by_side(rows: Sequence[Json], settings: Sequence[str]) -> Chart:
     return Chart(
         "by-setting",
         "Speed-up by " + ", ".join(SETTINGS[name] for name in settings),
-        "Speed-up at the best draft length of each setting.",
+        f"Speed-up {_READ}.",
         ", ".join(SETTINGS[name] for name in settings),
         "times the speed without speculation",
         series(_BEST, 0,
-               ((at, *interval(point)) for at, point in enumerate(rows) if fits(point)), "dots"),
+               ((at, *interval(_shown(point))) for at, point in enumerate(rows) if fits(point)),
+               "dots"),
         levels=[BASELINE],
         categories=_names(rows, settings),
     )  # fmt: skip

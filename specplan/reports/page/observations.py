@@ -8,6 +8,7 @@ from specplan.reports.drift import drift_text
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import Chart, Section, Table, Threshold, number, series
 from specplan.reports.page.plans import curve_chart, headline, sureness
+from specplan.reports.trees import WORTH
 
 Json = Mapping[str, Any]
 # A history has at least so many intervals.
@@ -118,15 +119,20 @@ def tree_section(document: Document) -> Section:
     ]  # fmt: skip
     first = rows[0]
     best, chain = first["best"], first["chain"]
-    gains = best["improvement_factor"] > chain["improvement_factor"]
+    none, at = chain["nodes"] == 0, f"At batch {first['batch']}: " * (len(rows) > 1)
+    other = f"the best chain, K = {chain['nodes']}, gives {chain['improvement_factor']:.2f}"
     headline_ = (
         f"Draft a tree of {best['nodes']} tokens, {best['depth']} deep: "
-        f"{best['improvement_factor']:.2f} times the speed without speculation; the best chain, "
-        f"K = {chain['nodes']}, gives {chain['improvement_factor']:.2f}."
-        if gains
-        else f"Draft a chain of K = {chain['nodes']}: no tree is faster "
-        f"({chain['improvement_factor']:.2f} times the speed without speculation)."
+        f"{best['improvement_factor']:.2f} times the speed without speculation; "
+        f"{'no chain gains' if none else other}."
     )
+    if none and best["nodes"] == 0:
+        headline_ = "Do not speculate: neither a tree nor a chain gains."
+    elif first["gain_percent"] < 100 * WORTH:
+        headline_ = (
+            f"Draft a chain of K = {chain['nodes']}: {chain['improvement_factor']:.2f} times the "
+            f"speed without speculation. A tree gains less than {100 * WORTH:.0f} % more."
+        )
     cells = [
         [str(point["batch"]), *(
             text for name in _TREES for text in (
@@ -141,7 +147,7 @@ def tree_section(document: Document) -> Section:
     return Section(
         kind="Tree",
         about=document.about,
-        headline=headline_,
+        headline=at + headline_,
         charts=[
             Chart("trees", "Tree and chain", "Speed-up of the best tree and of the best chain.",
                   "batch", "times the speed without speculation", made,

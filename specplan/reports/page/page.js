@@ -33,6 +33,20 @@ function layers(series, shade, index, shift) {
   ];
 }
 
+/** Returns where the label of a level covers no line and no dot. */
+function place(chart, level, share, [low, high], width) {
+  const long = Math.min(1, 8 * level.label.length / width + 0.03), tall = 0.1 * (high - low);
+  const lines = chart.series.map((series) => series.points.map((point) => [share(point.x), point.y]));
+  const free = ([, from, side]) => {
+    const [bottom, top] = side > 0 ? [level.y, level.y + tall] : [level.y - tall, level.y];
+    const inside = ([x, y]) => x >= from && x <= from + long && y >= bottom - 0.01 * tall && y <= top;
+    const between = (points) => points.slice(1).flatMap(([x, y], i) => [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9].map((part) => [points[i][0] + part * (x - points[i][0]), points[i][1] + part * (y - points[i][1])]));
+    return !lines.some((points) => points.some(inside) || between(points).some(inside));
+  };
+  const places = [["insideStartTop", 0, 1], ["insideStartBottom", 0, -1], ["insideEndTop", 1 - long, 1], ["insideEndBottom", 1 - long, -1]];
+  return (places.find(free) ?? places[0])[0];
+}
+
 function options(chart, width) {
   const [ink, faint, line, card] = ["ink", "faint", "line", "card"].map(colour);
   const ys = chart.series.flatMap((series) => series.points.flatMap((point) => [point.y, point.low ?? point.y, point.high ?? point.y]));
@@ -53,7 +67,8 @@ function options(chart, width) {
   const end = (value) => (named || Number.isInteger(value) ? null : false);
   const label = { ...axis.axisLabel, hideOverlap: true, showMinLabel: end(first), showMaxLabel: end(last), formatter: named && !bars ? (x) => chart.categories[x] ?? "" : undefined };
   const heights = [...ys, ...chart.levels.map((level) => level.y)];
-  const levels = chart.levels.map((level) => ({ yAxis: level.y, label: { show: level.label !== "", formatter: level.label, position: "insideStartTop", color: ink, backgroundColor: colour("paper"), padding: 1 } }));
+  const [lowest, highest] = [Math.min(0, ...heights), Math.max(...heights)];
+  const levels = chart.levels.map((level) => ({ yAxis: level.y, label: { show: level.label !== "" && !named, formatter: level.label, position: place(chart, level, share, [lowest, highest], width - 82), color: ink, backgroundColor: colour("paper"), padding: 1 } }));
   return {
     animation: false,
     textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
@@ -146,4 +161,15 @@ for (const button of document.querySelectorAll("button.copy")) {
     }
     button.textContent = "Copied";
   });
+}
+
+/** Marks a table that is wider than the page, and the one that is scrolled to its end. */
+const cut = (part) => {
+  part.classList.toggle("cut", part.scrollWidth > part.clientWidth + 1);
+  part.classList.toggle("end", part.scrollLeft + part.clientWidth >= part.scrollWidth - 1);
+};
+const widths = new ResizeObserver((entries) => entries.forEach(({ target }) => cut(target)));
+for (const part of document.querySelectorAll(".wide")) {
+  widths.observe(part);
+  part.addEventListener("scroll", () => cut(part));
 }

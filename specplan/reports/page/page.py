@@ -12,7 +12,7 @@ from specplan.reports.page.comparisons import comparison_section, validation_sec
 from specplan.reports.page.inputs import Document, Inputs, Named
 from specplan.reports.page.many_plans import plans_section
 from specplan.reports.page.observations import observation_section, tree_section
-from specplan.reports.page.pictures import Section, number
+from specplan.reports.page.pictures import Section, in_words, number
 from specplan.reports.page.plans import plan_section
 from specplan.reports.page.profiles import Flags, answer, profiles_section, ranked
 from specplan.reports.page.sizes import size_section
@@ -38,7 +38,7 @@ _SECTIONS: dict[str, Callable[[Document], Section]] = {
 def sections(inputs: Inputs, exported: Flags) -> list[Section]:
     """Returns the sections of all inputs: profiles together, then each other file."""
     return [
-        *([profiles_section(inputs.profiles, exported)] if inputs.profiles else []),
+        *([in_words(profiles_section(inputs.profiles, exported))] if inputs.profiles else []),
         *map(section, inputs.documents),
     ]
 
@@ -46,7 +46,7 @@ def sections(inputs: Inputs, exported: Flags) -> list[Section]:
 def section(document: Document) -> Section:
     """Returns the section of a command's JSON; refuses JSON that lacks what the command writes."""
     try:
-        return _SECTIONS[document.kind](document)
+        return in_words(_SECTIONS[document.kind](document))
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         name = document.file or "the answer"
         raise ValueError(

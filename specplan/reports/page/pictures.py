@@ -1,9 +1,13 @@
 """The contents of a page as data: charts that its script draws, tables, and sections of both."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+# The draft length as JSON names it, but no option: with a number, and without.
+_AT_GAMMA = re.compile(r"(?<![-\w])(?:gamma|γ)(?: =)? (\d[\w,]*)")
+_GAMMA = re.compile(r"(?<![-\w])(?:gamma \(K\)|γ \(K\)|K \(gamma\)|gamma(?![-=\w])|γ(?!\w))")
 Mark = Literal["line", "dashed", "dots", "bars"]
 
 
@@ -76,6 +80,12 @@ class Chart:
     categories: Sequence[str] = ()
     logarithmic: bool = False
 
+    @property
+    def explained(self) -> str:
+        """How to read the chart. It names levels whose labels bars or dots would hide."""
+        named = [level.label for level in self.levels if self.categories and level.label]
+        return " ".join([self.reading, *(f"Line: {label}." for label in named)])
+
     def name(self, x: float) -> str:
         """Returns the text of a value on the horizontal axis."""
         return self.categories[int(x)] if self.categories else f"{x:g}"
@@ -124,6 +134,37 @@ class Section:
     @property
     def title(self) -> str:
         return ": ".join(filter(None, [self.kind, self.about]))
+
+
+def in_words(section: Section) -> Section:
+    """Returns a section whose sentences and tables say K, also where JSON and flags say gamma."""
+
+    def said(text: str) -> str:
+        text = _AT_GAMMA.sub(r"K = \1", text)
+        return _GAMMA.sub("K", text)
+
+    tables = [
+        replace(
+            table,
+            caption=said(table.caption),
+            columns=list(map(said, table.columns)),
+            rows=[list(map(said, row)) for row in table.rows],
+        )
+        for table in section.tables
+    ]
+    charts = [
+        replace(chart, title=said(chart.title), reading=said(chart.reading), x=said(chart.x))
+        for chart in section.charts
+    ]
+    sure, notes = list(map(said, section.sure)), list(map(said, section.notes))
+    return replace(
+        section,
+        headline=said(section.headline),
+        sure=sure,
+        notes=notes,
+        tables=tables,
+        charts=charts,
+    )
 
 
 def series(

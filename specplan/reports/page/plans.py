@@ -22,6 +22,8 @@ Json = Mapping[str, Any]
 BASELINE = Threshold(1.0, "without speculation")
 # Number of K that a table shows after the advised one, and least number.
 _ROWS_PAST, _ROWS_LEAST = 4, 8
+# Follows c where a block takes longer than c says.
+_MORE = " (a drafted token over a target step; a block also verifies, and has a fixed time)"
 # Settings in which the rows of a plan may differ, by key in JSON.
 SETTINGS = {
     "gpu": "GPU",
@@ -69,19 +71,27 @@ def headline(found: Json, points: Sequence[Json]) -> str:
     """Returns the advice of a plan in one sentence; points: its curve, empty for a row of many."""
     if found.get("fits") is False:
         return "The models do not fit into memory: no K is advised."
-    advised, test = found["advised_gamma"], found["test_gamma"]
+    advised, test, drafting = found["advised_gamma"], found["test_gamma"], found.get("drafting")
     named = advised or test
     gain = ""
     point = next((point for point in points if point["gamma"] == named), None)
-    if point is None and found["gamma"] == named:
-        point = found
+    if point is None:
+        point = next((each for each in (drafting, found) if each and each["gamma"] == named), None)
     if point is not None:
-        gain = f": {ranged(point, 'improvement_factor')} times the speed without speculation"
+        gain = f": {_times(point)}"
     if advised:
         return f"Draft {advised} token{'s' * (advised > 1)} per block (K = {advised}){gain}."
     if test is not None:
         return f"Undecided: measure K = 0 and K = {test} first{gain and f'. K = {test}{gain}'}."
-    return "Do not speculate: no gain is likely."
+    if drafting is None:
+        return "Do not speculate: no gain is likely."
+    return (
+        f"Do not speculate: no K gains. The best, K = {drafting['gamma']}, is {_times(drafting)}."
+    )
+
+
+def _times(point: Json) -> str:
+    return f"{ranged(point, 'improvement_factor')} times the speed without speculation"
 
 
 def sureness(found: Json) -> list[str]:
@@ -186,8 +196,9 @@ def plan_inputs(found: Json) -> list[tuple[str, str]]:
              "baseline_ms_per_token": "ms per token without speculation",
              "baseline_tokens_per_second": "tokens per second without speculation"}  # fmt: skip
     pairs = [(label, found.get(name)) for name, label in names.items()]
+    more = {} if found.get("verification_free") else {"c": _MORE}
     return [
-        (label, f"{value:.4g}" if isinstance(value, float) else str(value))
+        (label, (f"{value:.4g}" if isinstance(value, float) else str(value)) + more.get(label, ""))
         for label, value in pairs
         if value is not None
     ]

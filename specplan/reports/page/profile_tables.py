@@ -29,13 +29,13 @@ def ranking(drafts: Sequence[Named]) -> Table:
             draft.name, gain, "–" if best is None else str(best.gamma or "none"),
             _estimate(profile.alpha), _estimate(profile.c), str(profile.draft_sampling), quiet,
         ])  # fmt: skip
-    columns = ["draft", "speed-up", "γ (K)", "α", "c", "drafts", "quiet"]
+    columns = ["draft", "speed-up", "K", "α", "c", "drafts", "quiet"]
     return Table("Drafts, the best first", columns, cells, 0)
 
 
 def by_kind(drafts: Sequence[Named]) -> list[Table]:
     """Returns a table for each draft and grouping of its prompts."""
-    columns = ["prompts", "α", "tokens per call", "speed-up", "best γ (K)"]
+    columns = ["prompts", "α", "tokens per call", "speed-up", "best K"]
     tables = []
     for draft in drafts:
         gamma = draft.profile.compared_gamma
@@ -51,14 +51,14 @@ def by_kind(drafts: Sequence[Named]) -> list[Table]:
                 ]
                 for name, each in workloads.items()
             ]
-            tables.append(Table(f"By {by}: {draft.name}, γ = {gamma}", [by, *columns], cells))
+            tables.append(Table(f"By {by}: {draft.name}, K = {gamma}", [by, *columns], cells))
     return tables
 
 
 def shares(drafts: Sequence[Named]) -> list[Table]:
     """Returns the priced parts of a block of each draft, in per cent."""
     cells = [
-        [f"{draft.name}, γ = {max(draft.best.gamma, 1)}", *(number(100 * part / whole, 0) + " %"
+        [f"{draft.name}, K = {max(draft.best.gamma, 1)}", *(number(100 * part / whole, 0) + " %"
                                                            for part in draft.best.seconds)]
         for draft in drafts
         if draft.best is not None and (whole := sum(draft.best.seconds)) > 0

@@ -69,8 +69,8 @@ def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
     first, best, alpha = drafts[0], drafts[0].best, drafts[0].profile.alpha
     if best is None:
         return {
-            "headline": f"{first.name}: α {alpha.value:.3f}; no costs were measured, so no γ.",
-            "sure": ["Give costs to 'specplan plan --profile' for a γ."],
+            "headline": f"{first.name}: α {alpha.value:.3f}; no costs were measured, so no K.",
+            "sure": ["Give costs to 'specplan plan --profile' for a K."],
             "flags": {},
         }
     plan, advised, sure = best.plan, best.plan.advised_gamma, list[str]()
@@ -80,7 +80,7 @@ def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
     elif advised > 0:
         gain = f"{plan.curve.improvement_factor[advised - 1]:.2f}"
         headline = (
-            f"Draft with {first.name}, γ = {advised}: {gain} times the speed without speculation."
+            f"Draft with {first.name}, K = {advised}: {gain} times the speed without speculation."
         )
     setups = [draft.profile.setup for draft in drafts]
     several = len({(setup.target, setup.texts.prompts_hash) for setup in setups}) > 1
@@ -115,11 +115,11 @@ def _charts(drafts: Sequence[Named]) -> list[Chart]:
     made = [
         Chart(
             "speed-up",
-            "Speed-up by γ",
+            "Speed-up by draft length",
             "Replay of the recorded texts at measured costs, "
             f"{percent(*(draft.level for draft in drafts))} intervals over prompts; dashed: what "
             "independent acceptances of the same α would give.",
-            "γ (K)",
+            "K",
             "times the speed without speculation",
             found["speed-up"],
             levels=[Threshold(1.0, "without speculation")],

@@ -66,10 +66,16 @@ def _headline(found: Json) -> str:
     crossing = found["break_even_rate"]
     if drafted == {0}:
         return f"Serve without speculation. Capacity: {without:.3g} requests/s."
+    undecided = {point["test_gamma"] for point in found["schedule"]} - {None, 0}
+    if undecided:
+        named = " or ".join(map(str, sorted(undecided)))
+        return f"Undecided: measure K = 0 and K = {named} first. Predicted capacity: {ends}."
+    if crossing == 0:
+        return f"Do not speculate: it lengthens requests at every rate. Capacity: {ends}."
     if crossing is not None:
         return f"Speculate up to {crossing:.3g} requests/s. Capacity: {ends}."
-    gains = most >= without
-    return f"Speculation {'raises' if gains else 'lowers'} the capacity: {ends}."
+    more = "raises" if most >= without else "lowers"
+    return f"Speculate: it shortens requests at every rate, and {more} the capacity to {ends}."
 
 
 def _sure(found: Json) -> list[str]:

@@ -57,7 +57,7 @@ def test_the_answer_is_the_draft_of_the_largest_gain(reported) -> None:
     assert found is not None
     gamma, curve = found.plan.advised_gamma, found.plan.curve
     assert headline(page) == (
-        f"Draft with b, γ = {gamma}: {curve.improvement_factor[gamma - 1]:.2f} times the speed "
+        f"Draft with b, K = {gamma}: {curve.improvement_factor[gamma - 1]:.2f} times the speed "
         "without speculation."
     )
     low, high = curve.low[gamma - 1], curve.high[gamma - 1]
@@ -186,7 +186,7 @@ def test_counted_acceptances_are_shown_and_with_costs_answered(costs: bool, repo
     ))  # fmt: skip
     assert ("Cost of a block" in page) == costs
     assert ("no costs were measured" in headline(page)) == (not costs)
-    assert headline(page).startswith("Draft with served, γ = ") == costs
+    assert headline(page).startswith("Draft with served, K = ") == costs
     assert "Acceptance by position" in page
 
 
@@ -207,7 +207,7 @@ def test_gains_are_told_by_kind_of_prompt(reported) -> None:
     page = reported(
         replace(profile, details=TextDetails(by_category={"code": code, "prose": prose}))
     )
-    assert f"<caption>By category: d, γ = {gamma}</caption>" in page
+    assert f"<caption>By category: d, K = {gamma}</caption>" in page
     assert (
         '<th scope="row">code</th><td>3</td><td>0.900 [0.800, 1.000]</td>'
         "<td>1.90 [1.25, 2.25]</td><td>1.40 [–]</td><td>8</td>"
@@ -248,7 +248,8 @@ def test_the_json_of_a_command_is_a_page_without_a_profile(kind: str, reported) 
     page = reported(answer=found)
     shown = found.get("curve") or found["rows"]
     for point in shown[:2]:
-        factor = point.get("best", point)["improvement_factor"]
+        at = point.get("best") or point.get("drafting") or point
+        factor = at["improvement_factor"]
         assert f">{factor:.2f}" in page
     if "advised_gamma" in found:
         assert f"(K = {found['advised_gamma']})" in headline(page)
@@ -334,8 +335,8 @@ def test_a_plan_by_batch_says_where_speculation_pays_and_where_it_is_undecided(r
     ]
     page = reported(answer=found)
     assert headline(page) == (
-        "K = 2 up to batch 90; undecided from batch 91 to 250: measure K = 1 and K = 0; no "
-        "speculation from batch 251 to 300."
+        "K = 2 up to batch 90; undecided from batch 91 to 250: measure K = 1 and K = 0; no K "
+        "gains from batch 251 to 300."
     )
     for cells in ("1 to 90</th><td>2</td><td>advised", "251 to 300</th><td>none</td><td>"):
         assert f'<th scope="row">{cells}</td>' in page

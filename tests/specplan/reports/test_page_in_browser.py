@@ -126,6 +126,25 @@ def test_the_page_is_readable_without_errors_or_network(
     context.close()
 
 
+def test_a_table_wider_than_the_screen_says_so(browser: Any, folder: Path) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 900})
+    page.goto((folder / "page.html").as_uri())
+    page.wait_for_function("document.querySelector('.cut')")
+    tables = (
+        "[...document.querySelectorAll('.wide')].filter(e => e.checkVisibility())"
+        ".map(e => [e.scrollWidth > e.clientWidth + 1, getComputedStyle(e, '::before').content, "
+        "getComputedStyle(e).maskImage])"
+    )
+    shown = page.evaluate(tables)
+    assert {wide for wide, *_ in shown} == {True, False}
+    for wide, hint, mask in shown:
+        assert ("Scroll sideways" in hint) == (mask != "none") == wide
+    page.evaluate("document.querySelectorAll('.wide').forEach(e => { e.scrollLeft = 9999; })")
+    page.wait_for_timeout(100)
+    assert {mask for *_, mask in page.evaluate(tables)} == {"none"}
+    page.close()
+
+
 def test_hover_and_keys_show_the_value_of_json(page: Any, folder: Path) -> None:
     curve = json.loads((folder / "plan.json").read_text())["curve"]
     chart = page.locator('[data-chart="part-2-speed-up"]')

@@ -1,0 +1,122 @@
+"""Words of pages: one answer on each, draft lengths as K, and labels that hide nothing."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from specplan.main import main
+from specplan.reports.page import page
+from specplan.reports.page.drawn import drawn
+from specplan.reports.page.inputs import Document
+from specplan.reports.page.observations import tree_section
+from specplan.reports.page.pictures import Chart, Section, Threshold, in_words, series
+from specplan.reports.page.shown import section_of
+from specplan.reports.page.traffic import traffic_section
+
+SLOW = (
+    "plan --run gamma=0,tpot=10,batch=1 --run gamma=3,tpot=12,length=2,batch=1 "
+    "--run gamma=0,tpot=20,batch=8 --run gamma=3,tpot=30,length=2,batch=8"
+)
+SERVED = (
+    "traffic --rate 0.5,2 --prompt-tokens 9 --output-tokens 50 --prompt-ms 20 --slots 4 "
+    "--run gamma=0,tpot=10,batch=1 --run gamma=0,tpot=20,batch=4 "
+    "--run gamma=2,tpot=12,length=2,batch=1 --run gamma=2,tpot=30,length=2,batch=4"
+)
+
+
+def answered(command: str) -> dict[str, Any]:
+    result = CliRunner().invoke(main, [*command.split(), "--json"])
+    assert result.exit_code == 0, result.output
+    data: dict[str, Any] = json.loads(result.stdout)
+    return data
+
+
+def words(section: Section) -> str:
+    return " ".join([section.headline, *section.sure, *(str(table) for table in section.tables)])
+
+
+def test_where_no_k_gains_one_and_several_settings_show_the_best_k() -> None:
+    one, several = (answered(f"{SLOW} --batch {batch}") for batch in ("1", "1,8"))
+    best = max(one["curve"], key=lambda point: point["improvement_factor"])
+    assert best["improvement_factor"] < 1
+    number = f"{best['improvement_factor']:.2f} ["
+    assert one["drafting"]["improvement_factor"] == best["improvement_factor"]
+    assert section_of(one).headline.startswith(
+        f"Do not speculate: no K gains. The best, K = {best['gamma']}, is {number}"
+    )
+    row = section_of(several).tables[0].rows[0]
+    assert row[:3] == ["1", "none", str(best["gamma"])]
+    assert row[3].startswith(number)
+    assert section_of(several).charts[0].series[0].points[0].y == best["improvement_factor"]
+    assert section_of(several).headline == "No K gains up to batch 8."
+
+
+def test_a_stated_draft_length_is_the_one_shown_in_each_row() -> None:
+    answer = answered("plan --alpha 0.6,0.9 --c 0.05 --gamma 2")
+    rows = section_of(answer).tables[0].rows
+    shown = [(row[2], row[3]) for row in rows]
+    assert shown == [("2", f"{point['improvement_factor']:.2f}") for point in answer["rows"]]
+
+
+def test_c_is_explained_where_blocks_hold_more_than_it_says() -> None:
+    inputs = dict(section_of(answered(f"{SLOW} --batch 1")).inputs)
+    assert "a block also verifies, and has a fixed time" in inputs["c"]
+    assert dict(section_of(answered("plan --alpha 0.8 --c 0.05")).inputs)["c"] == "0.05"
+
+
+@pytest.mark.parametrize(
+    ("changed", "opening"),
+    [
+        ({"break_even_rate": 0.0}, "Do not speculate: it lengthens requests at every rate. Cap"),
+        ({"break_even_rate": 1.25}, "Speculate up to 1.25 requests/s. Capacity: "),
+        ({"break_even_rate": None, "most_requests_per_second": 9e9},
+         "Speculate: it shortens requests at every rate, and raises the capacity to "),
+        ({"schedule": [{"gamma": 0, "test_gamma": 2}]},
+         "Undecided: measure K = 0 and K = 2 first. Predicted capacity: "),
+    ],
+)  # fmt: skip
+def test_traffic_opens_with_the_advice(changed: dict[str, Any], opening: str) -> None:
+    answer = answered(SERVED) | changed
+    assert traffic_section(Document("", "traffic", answer)).headline.startswith(opening)
+
+
+def test_a_tree_without_a_gain_is_not_a_chain_of_0_tokens() -> None:
+    none = answered("tree --acceptance-by-rank 0.1,0.05 --c 0.9 --max-nodes 4")
+    chain = answered("tree --acceptance-by-rank 0.7 --c 0.05 --max-nodes 4")
+    headlines = [tree_section(Document("", "tree", tree)).headline for tree in (none, chain)]
+    assert headlines[0] == "Do not speculate: neither a tree nor a chain gains."
+    assert headlines[1].startswith("Draft a chain of K = ")
+
+
+def test_draft_lengths_are_k_in_words_and_options_keep_their_names() -> None:
+    plain = Section(
+        kind="Plan", about="", headline="Draft with d, γ = 8.", notes=["best at gamma 3, 5: gamma"],
+        sure=["add --run gamma=0,tpot=MS, or --gamma 4"], command="specplan plan --gamma 4",
+    )  # fmt: skip
+    said = in_words(plain)
+    assert said.headline == "Draft with d, K = 8."
+    assert said.notes == ["best at K = 3, 5: K"]
+    assert said.sure == plain.sure
+    assert said.command == plain.command
+    docs = Path(__file__).parents[3] / "docs" / "examples"
+    compared = answered(f"compare {docs / 'embedded.json'} {docs / 'lookup.json'}")
+    shown = words(page.section(Document("", "compare", compared)))
+    assert "speed-up at K = 4" in shown
+    assert not re.search("gamma|γ", shown)
+
+
+def test_bars_hide_no_label_of_a_level() -> None:
+    bars = series("a", 0, [(0, 1.5)], "bars")
+    level = Threshold(1.0, "without speculation")
+    chart = Chart("key", "Title", "Reading.", "x", "y", bars, levels=[level], categories=["one"])
+    assert chart.explained == "Reading. Line: without speculation."
+    axes = drawn(Section(kind="Plan", about="", headline="h", charts=[chart])).axes[0]
+    assert "without speculation" not in [text.get_text() for text in axes.texts]
+    legend = axes.get_legend()
+    assert legend is not None
+    assert "without speculation" in [text.get_text() for text in legend.get_texts()]
+    assert Chart("key", "T", "Reading.", "x", "y", bars, levels=[level]).explained == "Reading."
