@@ -2,6 +2,8 @@
 
     OMP_NUM_THREADS=1 python benchmarks/zero.py --engine transformers [--prompts 8] [--tokens 64]
         [--turns 9] [-o FILE]
+    VLLM_CPU_KVCACHE_SPACE=1 HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 python benchmarks/zero.py
+        --engine vllm --draft eagle3 --python FOLDER/bin/python    # scripts/install_vllm.sh FOLDER
 
 Both servers have one thread and write the embedded target's texts at temperature 0, prompt by
 prompt in turns whose order alternates. A turn's ratio is of the sums over its prompts; the interval
@@ -10,9 +12,13 @@ is Student's, of the logarithms of all turns.
     transformers, mlx    K = 0 is a setting of the decoding loop, which has the draft
     llama.cpp            K = 0 ends its server (xllamacpp 2026.10), so p-min is 1: each step drafts
                          one token and submits none
+    vllm                 K = 0 is the only range of the schedule of draft lengths; --draft names the
+                         draft: draft_model, eagle3 (a head of the embedded target) or ngram
 """
 
 import argparse
+import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -25,14 +31,39 @@ from scipy.stats import t
 
 from engines.engine import EngineServer, Prompts, Setting
 from engines.kind import EngineSettings, Models
+from engines.observing.vllm import TURNS_ON
 from engines.servers.in_process import Transformers, TransformersServer
 from engines.servers.llama_cpp import LlamaCpp
 from engines.servers.mlx import Mlx, MlxServer
+from engines.servers.vllm import Vllm
 from estimator.loading.folders import folder_pair
 from estimator.settings import PromptSettings
+from reference.models.embedded import weights_folder
 
 NONE, DRAFTING = Setting(0), Setting(1, "sampled")
 LIBRARIES = {"llama.cpp": "xllamacpp", "mlx": "mlx-lm", "transformers": "transformers"}
+VLLM_DRAFTS = ("draft_model", "eagle3", "ngram")
+VLLM_FLAGS = ("--dtype", "float32", "--enforce-eager", "--max-model-len", "256")
+
+
+@contextmanager
+def vllm_servers(
+    python: str, draft: str, models: Models
+) -> Iterator[tuple[EngineServer, EngineServer]]:
+    """Yields vLLM without a draft, and vLLM with one and a schedule that drafts nothing."""
+    schedule = {"num_speculative_tokens": 3, "num_speculative_tokens_per_batch_size": [[1, 256, 0]]}
+    config: dict[str, object] = {"method": draft, **schedule}
+    if draft == "ngram":
+        config["prompt_lookup_max"] = 3
+    else:
+        config["model"] = str(weights_folder("eagle3")) if draft == "eagle3" else models.draft
+    command = (python, "-m", "vllm.entrypoints.openai.api_server", *VLLM_FLAGS)
+    with ExitStack() as stack:
+        one, other = (
+            stack.enter_context(Vllm(models.target, models.draft, each).serve(NONE))
+            for each in (command, (*command, TURNS_ON, json.dumps(config)))
+        )
+        yield one, other
 
 
 @contextmanager
@@ -88,7 +119,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--engine", choices=sorted(LIBRARIES), required=True)
+    parser.add_argument("--engine", choices=sorted([*LIBRARIES, "vllm"]), required=True)
+    parser.add_argument("--draft", choices=VLLM_DRAFTS, default=VLLM_DRAFTS[0])
+    parser.add_argument("--python", default=os.environ.get("SPECPLAN_VLLM", "python"))
     parser.add_argument("--prompts", type=int, default=8)
     parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument("--turns", type=int, default=9)
@@ -98,7 +131,12 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         pair = folder_pair(None, ["embedded"], text, Path(folder))
         models = Models(pair.target, pair.draft, Path(folder), 256)
-        with servers(arguments.engine, models) as both:
+        running = (
+            vllm_servers(arguments.python, arguments.draft, models)
+            if arguments.engine == "vllm"
+            else servers(arguments.engine, models)
+        )
+        with running as both:
             turn(both, pair.prompts[:1], arguments.tokens, 0)
             found = np.array(
                 [
@@ -106,10 +144,11 @@ def main() -> None:
                     for number in range(arguments.turns)
                 ]
             )
-            drafts = both[1].counts().drafts
+            drafts, version = both[1].counts().drafts, getattr(both[1], "version", None)
     middle, low, high = ratio(found)
     each = 1e3 * np.median(found, axis=0) / (len(pair.prompts) * (arguments.tokens - 1))
-    print(f"{arguments.engine}: {each[0]:.3f} ms a token without a draft, {each[1]:.3f} with K = 0")
+    name = f"vllm {version}, {arguments.draft}" if version else arguments.engine
+    print(f"{name}: {each[0]:.3f} ms a token without a draft, {each[1]:.3f} with K = 0")
     print(f"{middle:.3f} times [{low:.3f}, {high:.3f}] the time, {arguments.turns} turns")
     print(f"tokens submitted: {drafts}")
     if arguments.output is not None:
@@ -118,7 +157,10 @@ def main() -> None:
             "ms_per_token": each.tolist(), "prompts": len(pair.prompts),
             "tokens": arguments.tokens, "turns": arguments.turns,
         }  # fmt: skip
-        write_result(arguments.output, result | setup(LIBRARIES[arguments.engine]))
+        if arguments.engine == "vllm":
+            result |= {"draft": arguments.draft, "version": version}
+        library = LIBRARIES.get(arguments.engine, "specplan")
+        write_result(arguments.output, result | setup(library))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from engines.trials.request import MeasureEngine
 from engines.trials.running import completed
 from engines.trials.timing import block_seconds, timed_steps
 from engines.trials.trial import Trial
+from estimator.profiles.contexts import at_contexts
 from estimator.profiles.parts import DraftAcceptance, Estimate, Setup, TextSettings
 from estimator.profiles.profile import ClockCheck, Improvement, Profile, TimesMs
 from estimator.profiles.profile_file import write_profile
@@ -66,8 +67,13 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
             draftings = {}
             for way in DRAFT_SAMPLINGS:
                 traces = [each.under(way) for each in traced]
-                blocks = replayed_blocks(traces, request.max_gamma)
-                draftings[way] = DraftAcceptance(measured_alpha(traces), blocks=blocks)
+                draftings[way] = DraftAcceptance(
+                    measured_alpha(traces),
+                    blocks=replayed_blocks(traces, request.max_gamma),
+                    at_contexts=at_contexts(
+                        traces, [len(prompt) for prompt, _ in texts], request.max_gamma
+                    ),
+                )
     doubts = tuple(dict.fromkeys(timed.out_of_order("priced").values()))
     clock = ClockCheck(quiet=False if doubts else None, doubts=doubts, repeats=trial.repeats)
     profile = _profile(trial, engine.flags, draftings, cost, clock, request.max_gamma)

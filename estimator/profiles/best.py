@@ -1,7 +1,6 @@
 """The best γ of a profile: its gain, the parts of its time, and the best γ at each batch."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -111,12 +110,19 @@ def with_intervals(profile: Profile) -> Profile:
 
 
 def best_by_batch(profile: Profile) -> list[BestAtBatch]:
-    """Returns the best timed γ at each timed batch size, with the times of passes."""
-    best = partial(best_gamma, profile.drafting().acceptance)
-    return [
-        BestAtBatch(load, best(profile.cost_of(load), max_gamma=max(load.drafting_ms)))
-        for load in profile.load
-    ]
+    """Returns the best timed γ at each timed batch size and context, with the times of passes.
+
+    If passes were timed at several contexts, the acceptance is that of each context.
+    """
+    mean = profile.drafting().acceptance
+    several = len({load.context for load in profile.load}) > 1
+    found = []
+    for load in profile.load:
+        acceptance = mean.at_context(load.context) if several else mean
+        longest = max(load.drafting_ms)
+        gamma = best_gamma(acceptance, profile.cost_of(load), max_gamma=longest)
+        found.append(BestAtBatch(load, gamma))
+    return found
 
 
 def added_by_position(profile: Profile) -> tuple[list[float], list[float]]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ class Measure(TimedPair):
     max_gamma: the longest timed draft.
     batch_size: number of texts that the target generates at once for acceptance.
     batches: further batch sizes at which passes are timed.
-    context: tokens in the cache of each sequence of such a batch; None: 128.
+    context: numbers of tokens in the cache of each sequence of such a batch; None: 128.
     output: file for the profile, with its traces in the same folder; None: no file is written.
     """
 
@@ -54,17 +55,20 @@ class Measure(TimedPair):
     max_gamma: int = 16
     batch_size: int = 1
     batches: tuple[int, ...] = ()
-    context: int | None = None
+    context: tuple[int, ...] | None = None
     output: Path | None = None
 
     def __post_init__(self) -> None:
         if self.context is not None and not self.batches:
             raise ValueError("context needs a batch whose passes are timed, got none")
+        if self.context is not None and min(self.context) < 1:
+            raise ValueError(f"context must be at least 1, got {min(self.context)}")
 
     @property
-    def tokens_in_cache(self) -> int:
-        """Number of tokens in the cache of each sequence, when passes over a batch are timed."""
-        return CONTEXT if self.context is None else self.context
+    def loads(self) -> list[tuple[int, int]]:
+        """Pairs (batch, tokens in the cache of each sequence) at which passes are timed."""
+        contexts = (CONTEXT,) if self.context is None else self.context
+        return list(dict.fromkeys(product(self.batches, contexts)))
 
     @property
     def kept(self) -> Path | None:
@@ -164,8 +168,7 @@ def _ready(request: Measure, processes: Processes) -> _Ready:
     under_load = require_load(
         loaded.target,
         draft_model(subject.drafter),
-        batches=request.batches,
-        context=request.tokens_in_cache,
+        loads=request.loads,
         max_gamma=request.max_gamma,
         draft_name=name,
     )
@@ -178,10 +181,10 @@ def _profile(
     loaded, tracing, under_load = ready
     prompts, repeats = loaded.prompts, request.timing.repeats
     gammas = measured_gammas(request.max_gamma)
-    arms, batches = probing(gammas), dict.fromkeys(request.batches)
+    arms, loads = probing(gammas), request.loads
     planned = len(prompts) * repeats * (2 + len(arms))
     traced.expect(len(prompts))
-    progress.expect(len(prompts) + planned + len(batches) * repeats)
+    progress.expect(len(prompts) + planned + len(loads) * repeats)
 
     def prompt_traced() -> None:
         traced.step()
@@ -191,11 +194,10 @@ def _profile(
     every = timings(request, count=1, planned=planned, progress=progress)
     subject = tracing.subject
     [runs] = [run_arms(subject, prompts, arms, timing, least=len(prompts)) for timing in every]
-    how: dict[str, Any] = {"context": request.tokens_in_cache, "gammas": gammas}
-    how |= {"repeats": repeats, "progress": progress.step}
+    how: dict[str, Any] = {"gammas": gammas, "repeats": repeats, "progress": progress.step}
     load = [
-        load_times(loaded.target, under_load, batch=batch, **how)
-        for batch in batches
+        load_times(loaded.target, under_load, batch=batch, context=context, **how)
+        for batch, context in loads
         if under_load is not None
     ]
     return make_profile(

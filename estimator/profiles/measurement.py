@@ -65,7 +65,12 @@ def make_profile(
     mean_alpha = alpha(traces)
     doubts = tuple(dict.fromkeys(out_of_order(texts, gammas).values()))
     draftings = {
-        way: workloads.draft_acceptance([pair.under(way) for pair in pairs], replayed, max_gamma)
+        way: workloads.draft_acceptance(
+            [pair.under(way) for pair in pairs],
+            replayed,
+            max_gamma,
+            prompts=[len(ids) for ids in tracing.prompts],
+        )
         for way in DRAFT_SAMPLINGS
     }
     grouped = partial(workloads.workloads, judged, texts, gammas=gammas)

@@ -13,7 +13,7 @@ from estimator.intervals import jackknife_interval, left_out, ratio
 from estimator.profiles.profile import Profile
 from estimator.traces.trace_file import MATCHES, read_arrays, read_traces, traces_path
 from estimator.traces.traces import DraftSampling, Trace, alpha, calibrated, reliability
-from simulator.acceptance.replay import Replayed
+from simulator.acceptance.replayed import Replayed
 from simulator.acceptance.stopping.stopped_text import MATCH, Stopped, StoppingRule
 from simulator.cost.cost import Cost
 

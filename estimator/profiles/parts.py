@@ -15,7 +15,7 @@ import msgspec
 from estimator.traces.traces import Verification
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import FromCounts, from_counts
-from simulator.acceptance.replay import Replayed
+from simulator.acceptance.replayed import Replayed
 from simulator.numerics.intervals import CONFIDENCE, deviations, wilson_trials
 
 Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -69,6 +69,24 @@ class Alpha:
 
 
 @dataclass(frozen=True, slots=True)
+class AtContext:
+    """Acceptance of the blocks that begin at contexts of `first` to `last` tokens.
+
+    A context is the number of tokens before a block: the prompt's and the generated ones.
+
+    context: geometric mean of the contexts.
+    blocks: see `DraftAcceptance`, under token-by-token verification, per token that these blocks
+      emit.
+    """
+
+    first: Count
+    last: Count
+    context: Gamma
+    alpha: Alpha
+    blocks: Mapping[Gamma, tuple[NotNegative, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class DraftAcceptance:
     """Acceptance of drafts that are sampled in one way, argmax or sampled.
 
@@ -80,6 +98,7 @@ class DraftAcceptance:
     cut_short: share of positions that the blocks of `accepted_by_position` did not draft, for
       example near the ends of texts. Above 1 % the shares and α are lower bounds.
     acceptance_by_rank: how often the text's token is the draft's first, second, … choice.
+    at_contexts: acceptance by context, ascending; empty unless several contexts were measured.
     """
 
     alpha: Alpha
@@ -89,6 +108,7 @@ class DraftAcceptance:
     cut_short: Rate = 0.0
     alpha_by_lenience: Mapping[float, Rate] = field(default_factory=dict)
     acceptance_by_rank: tuple[Rate, ...] = ()
+    at_contexts: tuple[AtContext, ...] = ()
 
     @property
     def acceptance(self) -> Replayed | FromCounts:
@@ -102,7 +122,9 @@ class DraftAcceptance:
         """
         blocks = self.blocks if verification == "token" else self.blocks_jointly
         if blocks:
-            return Replayed(self.alpha.value, blocks, self.alpha.logit_error)
+            return Replayed(
+                self.alpha.value, blocks, self.alpha.logit_error, self._by_context(verification)
+            )
         if verification == "block":
             raise ValueError(
                 "the profile must hold blocks_jointly to plan block verification, got none: "
@@ -118,6 +140,13 @@ class DraftAcceptance:
             trials = wilson_trials(first.value, first.low, first.high, confidence=self.alpha.level)
             counted = Accepted.of_rates(rates, drafts=trials)
         return from_counts([counted], kind=kind, cut_short=self.cut_short)
+
+    def _by_context(self, verification: Verification) -> tuple[tuple[int, Replayed], ...]:
+        """Returns the acceptance by context; () under block verification, where it is not known."""
+        return tuple(
+            (each.context, Replayed(each.alpha.value, each.blocks, each.alpha.logit_error))
+            for each in (self.at_contexts if verification == "token" else ())
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,12 +104,15 @@ def require_load(
     target: CachedModel,
     draft: Model | None,
     *,
-    batches: Sequence[int],
-    context: int,
+    loads: Sequence[tuple[int, int]],
     max_gamma: int,
     draft_name: str,
 ) -> CachedModel:
-    """Returns `draft`; raises ValueError if these models or sizes cannot be timed over a batch."""
+    """Returns `draft`; raises ValueError if these models or sizes cannot be timed over a batch.
+
+    loads: pairs (batch, tokens in each cache).
+    """
+    batches, context = [batch for batch, _ in loads], max(context for _, context in loads)
     decoder = isinstance(target, CausalModel)
     if not isinstance(draft, CachedModel) or not decoder:
         got = f"draft {draft_name}" if decoder else f"{target.name} ({target.kind})"

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimator.intervals import jackknife_interval, left_out, rate, ratio, ratio_interval
+from estimator.profiles.contexts import at_contexts
 from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate
 from estimator.profiles.profile import AlphaBin, LeftOut, Workload
 from estimator.timing.rates import Timed, jackknifed_costs, of_prompts
@@ -99,8 +100,13 @@ def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate,
     )
 
 
-def draft_acceptance(traces: Sequence[Trace], max_gamma: int, timed: int) -> DraftAcceptance:
-    """Returns the acceptance for γ up to max_gamma, and by position in drafts of `timed` tokens."""
+def draft_acceptance(
+    traces: Sequence[Trace], max_gamma: int, timed: int, *, prompts: Sequence[int]
+) -> DraftAcceptance:
+    """Returns the acceptance for γ up to max_gamma, and by position in drafts of `timed` tokens.
+
+    prompts: number of tokens of each trace's prompt, by which acceptance is divided by context.
+    """
     jointly = [trace.judged("block", max_gamma) for trace in traces]
     return DraftAcceptance(
         alpha=measured_alpha(traces),
@@ -111,6 +117,7 @@ def draft_acceptance(traces: Sequence[Trace], max_gamma: int, timed: int) -> Dra
             each: lenient_alpha(traces, each) for each in traces[0].alpha_by_lenience
         },
         acceptance_by_rank=acceptance_by_rank(traces, RANKS),
+        at_contexts=at_contexts(traces, prompts, max_gamma),
     )
 
 

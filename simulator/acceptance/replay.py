@@ -13,16 +13,13 @@ where g = min(γ, limit - t - 1) tokens are drafted; one position is left for th
 This is a triangular system with γ + 1 bands. At temperature 0, a is 0 or 1 and counts are exact.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.acceptance.acceptance import STATED, Acceptance, Price, Source
-from simulator.acceptance.tokens import expected_tokens
 from simulator.cost.cost import ChangedCost, Cost
-from simulator.numerics.arguments import Floats, integer, integers, non_negative, probability
+from simulator.numerics.arguments import Floats, integer, integers, probability
 from simulator.numerics.elementwise import by_gamma
 
 
@@ -87,16 +84,34 @@ class Replay:
 
     def positions(self, gamma: int) -> tuple[Floats, Floats]:
         """Returns the expected numbers of blocks that accept, and that draft, position 1, …, γ."""
-        rates, starts = self._rates, self.starts(gamma)
-        # The text ends where its last token is emitted.
-        lengths = np.minimum(self.lengths(gamma), np.arange(len(starts))[::-1])
+        starts = self.starts(gamma)
         accepted, offered = np.zeros(gamma), np.zeros(gamma)
-        reached = starts.copy()
+        for k, (drafting, odds) in enumerate(self._accepted(gamma)):
+            accepted[k] = starts[drafting] @ odds
+            offered[k] = starts[drafting].sum()
+        return accepted, offered
+
+    def emitted(self, gamma: int) -> Floats:
+        """Returns the expected tokens of a block that begins at each position, shape (N,)."""
+        tokens = np.ones(len(self._rates))
+        for drafting, odds in self._accepted(gamma):
+            tokens[drafting] += odds
+        return tokens
+
+    def _accepted(self, gamma: int) -> Iterator[tuple[NDArray[np.int64], Floats]]:
+        """Yields, for each drafted position 1, …, γ, the starts that draft it and accept so far.
+
+        The starts are indices; the second array has the probability that the position and all
+        before it are accepted.
+        """
+        rates = self._rates
+        # The text ends where its last token is emitted.
+        lengths = np.minimum(self.lengths(gamma), np.arange(len(rates))[::-1])
+        reached = np.ones(len(rates))
         for k in range(gamma):
             [drafting] = np.nonzero(lengths > k)
             reached[drafting] *= rates[drafting, k] if rates.ndim == 2 else rates[drafting + k]
-            accepted[k], offered[k] = reached[drafting].sum(), starts[drafting].sum()
-        return accepted, offered
+            yield drafting, reached[drafting]
 
     def calls(self, gamma: ArrayLike) -> Floats:
         """Returns the expected number of target calls for each γ, in the shape of gamma."""
@@ -131,103 +146,6 @@ def _bands(rates: Floats, lengths: NDArray[np.int64]) -> Floats:
         bands[k + 1 :, width - k - 1] = -reached[:count] * (1 - rate)
         reached = reached[:count] * rate
     return bands
-
-
-# A text with all drafts rejected has 1 block per token; rounding may add this share.
-_ROUNDING = 1e-9
-# Half the difference of logits in numerical derivatives.
-_STEP = 1e-3
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed(Acceptance):
-    """Acceptance found by replaying recorded texts, for each γ up to the largest replayed one.
-
-    alpha: the mean of β over the texts' positions, in [0, 1].
-    blocks: for each γ = 1, 2, …, the expected numbers of blocks that draft 0, …, γ tokens, divided
-      by the tokens of the texts (`Replay.blocks` summed over texts), shape (γ + 1,).
-    error: standard deviation of the logit of α due to the choice of prompts; all rates share it.
-    """
-
-    alpha: float = field()
-    blocks: Mapping[int, tuple[float, ...]]
-    error: float = 0.0
-    source: Source = field(default=STATED, compare=False, repr=False)
-    kind = "replay"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "alpha", float(probability("alpha", self.alpha)))
-        counts = {integer("gamma", gamma, at_least=1): row for gamma, row in self.blocks.items()}
-        if sorted(counts) != list(range(1, len(counts) + 1)) or not counts:
-            raise ValueError(f"blocks must have every gamma from 1 on, got {sorted(counts)}")
-        for gamma, row in counts.items():
-            values = non_negative(f"blocks[{gamma}]", row)
-            if values.shape != (gamma + 1,) or not 0 < values.sum() <= 1 + _ROUNDING:
-                raise ValueError(
-                    f"blocks[{gamma}] must have {gamma + 1} numbers whose sum lies in (0, 1], "
-                    f"got {len(row)} of sum {values.sum():g}"
-                )
-        object.__setattr__(self, "blocks", dict(sorted(counts.items())))
-
-    @property
-    def tells_iid(self) -> bool:
-        return not self.is_lower_bound
-
-    @property
-    def observed_gamma(self) -> int:
-        return len(self.blocks)
-
-    def log_lengths(self, gamma: ArrayLike) -> tuple[Floats, Floats]:
-        gammas = np.atleast_1d(integers("gamma", gamma, at_least=1))
-        logit = np.log(self.alpha / (1 - self.alpha)) if self.error > 0 else 0.0
-        # Lengths are assumed to change with the logit of α as i.i.d. lengths do.
-        more, less = (
-            np.log(expected_tokens(1 / (1 + np.exp(-logit - step)), gammas))
-            for step in (_STEP, -_STEP)
-        )
-        slopes = self.error * (more - less) / (2 * _STEP)
-        return np.log(self.tokens_per_call(gammas)), np.outer(slopes, slopes)
-
-    def per_token(self, price: Price, gamma: ArrayLike) -> Floats:
-        """Returns the expected price of blocks, per emitted token.
-
-        A γ above the largest replayed one, G, is extrapolated. Blocks that drafted fewer than G
-        tokens do not change; the others draft more tokens, which are accepted at the last rates.
-        """
-        prices = price(np.arange(np.max(gamma, initial=0) + 1))
-
-        def total(length: int) -> float:
-            row = {0: (1.0,), **self.blocks}.get(length)
-            blocks = self._beyond(length) if row is None else np.array(row)
-            return float(blocks @ prices[: len(blocks)])
-
-        return by_gamma(gamma, total)
-
-    def _beyond(self, gamma: int) -> Floats:
-        """Returns the expected number of blocks that draft 0, …, γ tokens, per emitted token.
-
-        γ is above G, the largest replayed γ. R_j is the share of blocks that draft position j, and
-        S_j the share of these in which positions 1 to j are accepted. Both are extrapolated:
-
-            E[τ(γ)] = 1 + Σ_{j≤γ} R_j S_j,   R_j = R_{j-1} h,   S_j = S_{j-1} a     (j > G)
-
-        h = R_G / R_{G-1}, and a is the geometric mean acceptance rate of the positions above G/2.
-        The number for j drafted tokens is (R_j - R_{j+1}) / E[τ(γ)], where R_{γ+1} = 0.
-        """
-        last = len(self.blocks)
-        tokens = np.array([1.0, *(1 / sum(row) for row in self.blocks.values())])
-        shares = np.array(self.blocks[last]) * tokens[-1]
-        room = np.cumsum(shares[::-1])[::-1]
-        gains = np.diff(tokens, prepend=0.0)
-        stands = np.divide(gains, room, out=np.zeros(last + 1), where=room > 0)
-        half = last // 2
-        kept = max(stands[-1], 0.0) / stands[half] if stands[half] > 0 else 0.0
-        rate = min(kept ** (1 / (last - half)), 1.0)
-        steps = np.arange(1, gamma - last + 1)
-        further = room[-1] * (room[-1] / room[-2] if room[-2] > 0 else 0.0) ** steps
-        longer = tokens[-1] + further @ (stands[-1] * rate**steps)
-        reached = np.concatenate([room, further, [0.0]])
-        return np.asarray((reached[:-1] - reached[1:]) / longer)
 
 
 def hierarchical_cost(cost: Cost, *, inner: Cost, alpha: float, gamma: int) -> ChangedCost:

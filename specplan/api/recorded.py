@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from estimator.progress import Remark, notice
 from simulator.acceptance.acceptance import Acceptance, Iid, Source
+from simulator.acceptance.replayed import Replayed
 from simulator.acceptance.tokens import interpolated_alpha
 from simulator.cost.cost import Cost
 from simulator.cost.costs import Costs
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.acceptance.from_counts import FromCounts
-    from simulator.acceptance.replay import Replayed
 
 
 class ProfileFile:
@@ -79,12 +79,23 @@ class Recorded(Loads, Costs):
         return self.file.path
 
     @property
+    def contexts(self) -> tuple[int, ...] | None:
+        """The stated contexts, or those at which batches were timed if they are several."""
+        stated = super().contexts
+        if stated is not None or self.batch is None:
+            return stated
+        timed = tuple(dict.fromkeys(costs.context for costs in self.profile.load))
+        return timed if len(timed) > 1 else None
+
+    @property
     def adaptive(self) -> bool:
         """Whether only drafted tokens likely enough to be reached at the load are verified."""
         return self.verification == "adaptive"
 
     def planned(self, max_gamma: int) -> tuple[Cost, ...]:
         profile, batches = self.profile, self.batches
+        if batches is None and self.contexts is not None:
+            return self._single(self.contexts)
         if batches is None:
             if profile.cost is None:
                 raise ValueError(
@@ -115,6 +126,22 @@ class Recorded(Loads, Costs):
             for context, batch in wanted
         )
 
+    def _single(self, contexts: Sequence[int]) -> tuple[Cost, ...]:
+        """Returns the costs of one sequence at each context.
+
+        If passes were not timed at all these contexts, the costs are those of the texts.
+        """
+        measured = {costs.context for costs in self.profile.load if costs.batch == 1}
+        if measured.issuperset(contexts):
+            return replace(self, batch=1).planned(0)
+        (cost,) = replace(self, context=None).planned(0)
+        setup = self.profile.setup
+        gpu = setup.device or "its machine"
+        origin = f"measured on {gpu}, at the contexts of the measured texts"
+        return tuple(
+            cost.with_setting(load=Load(origin, context, gpu, setup.dtype)) for context in contexts
+        )
+
     def at(self, batch: int, context: int | None = None, *, max_gamma: int = 32) -> Cost:
         return replace(self, batch=batch, context=context).planned(max_gamma)[0]
 
@@ -125,10 +152,17 @@ class Recorded(Loads, Costs):
     def with_batches(self, batches: Sequence[int]) -> Recorded:
         return replace(self, batch=tuple(batches))
 
-    def acceptance(self, kind: str | None = None, server: EngineKind | None = None) -> Acceptance:
+    def acceptance(
+        self,
+        kind: str | None = None,
+        server: EngineKind | None = None,
+        *,
+        contexts: Sequence[int] | None = None,
+    ) -> Acceptance:
         """Returns the acceptance of drafts as they were measured, or as a server makes them.
 
         kind: kind of draft, which selects the prior of rates at longer drafts; None: not known.
+        contexts: contexts to plan for; None: the mean acceptance of all contexts, at each of them.
         """
         profile, lenience = self.profile, self.lenience
         verification, sampling = self._verified(server), self._sampled(server)
@@ -160,6 +194,8 @@ class Recorded(Loads, Costs):
             quiet=profile.clock.quiet,
             notes=tuple(notes),
         )
+        if contexts is None and isinstance(acceptance, Replayed):
+            acceptance = replace(acceptance, by_context=())
         return replace(acceptance, source=source)
 
     def as_measured(self, acceptance: Acceptance) -> bool:

@@ -112,7 +112,8 @@ class Question:
         """Returns the acceptances to plan with; costs may name the kind of draft."""
         kind = self.kind(costs)
         if isinstance(self.acceptance, Recorded):
-            return (self.acceptance.acceptance(kind, self.drafting),)
+            contexts = self.costs.contexts if isinstance(self.costs, Costs) else None
+            return (self.acceptance.acceptance(kind, self.drafting, contexts=contexts),)
         return tuple(each.of_kind(kind) for each in self.acceptance)
 
     def request(self) -> PlanRequest:
@@ -201,7 +202,9 @@ class Question:
     def doubt(self, acceptance: Acceptance) -> Doubt | None:
         """Returns the errors of speed-ups that a profile measured, if they are of this plan."""
         costs, given = self.costs, self.acceptance
-        if not isinstance(costs, Recorded) or costs.batches or not isinstance(given, Recorded):
+        if not isinstance(costs, Recorded) or not isinstance(given, Recorded):
+            return None
+        if costs.batches or costs.contexts:
             return None
         from estimator.profiles.best import measured_doubt
 

@@ -21,7 +21,7 @@ def stopped(question: Question, request: PlanRequest) -> tuple[PlanRequest, Thre
     request: the plan with drafts of a fixed length.
     """
     from estimator.profiles.p_min import AUTO, matched, recorded_traces, replayed
-    from simulator.acceptance.replay import Replayed
+    from simulator.acceptance.replayed import Replayed
     from simulator.acceptance.stopping.stopped_text import RULES
 
     file, source = question.recorded, request.acceptances[0].source

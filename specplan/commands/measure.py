@@ -16,7 +16,7 @@ from specplan.options import model_options as shared
 from specplan.options.answer import Written, output_option
 from specplan.options.command import Command, reads
 from specplan.options.declared import COUNT, option, takes
-from specplan.options.values import integers
+from specplan.options.values import contexts, integers
 from specplan.reports.bar import Bar, Kept
 from specplan.reports.output import describe, print_json, warn
 from specplan.reports.table import folded
@@ -36,7 +36,7 @@ class MeasureOptions:
     max_gamma: Longest draft to price.
     batch_size: Texts that the target writes at once for alpha; costs are measured at batch 1.
     batches: Also time passes over this many sequences, for 'plan --profile P --batch'.
-    context: With --batch: tokens in the cache of each sequence.  [default: 128]
+    context: With --batch: tokens in the cache of each sequence: 256,1k or 256:4k.  [default: 128]
     texts: Measure a draft that copies (lookup, suffix, ngram) on recorded texts, without a model: a
       .jsonl or .parquet file with a prompt and an output in each record, as text or ids.
     tokenizer: Tokenizer of --texts: embedded, a hub name or a folder.  [default: none, for ids]
@@ -52,7 +52,7 @@ class MeasureOptions:
     max_gamma = option(type=click.IntRange(1, MOST_GAMMA), default=16)
     batch_size = option(type=COUNT, default=1)
     batches = option("--batch", callback=integers, metavar="B,B,...")
-    context = option(type=COUNT)
+    context = option(callback=contexts, metavar="L,L,...")
     texts: Path | None = option(metavar="LOG")
     tokenizer = option(metavar="NAME|FOLDER")
     skip_bad_lines: bool = option()

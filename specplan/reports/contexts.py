@@ -1,14 +1,40 @@
-"""The draft length by context: where it changes, and why."""
+"""The acceptance by context, and the draft length by context: where it changes, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from simulator.choice.plan import Plan
 from simulator.choice.schedule import by_context
+from specplan.reports.table import GAMMA, Column, ranged, table
+
+if TYPE_CHECKING:
+    from estimator.profiles.parts import AtContext
 
 # Relative changes below this are no reason.
 _SAME = 0.02
+
+
+def acceptance_lines(measured: Sequence[AtContext], gamma: int) -> list[str]:
+    """Returns a table of alpha and tokens per call by context; [] if none were measured apart.
+
+    gamma: the γ of the tokens per call, if it was replayed.
+    """
+    if not measured:
+        return []
+    gamma = min(gamma, max(measured[0].blocks))
+    columns: list[Column[AtContext]] = [
+        ("context", "{first}-{last}"),
+        ("tokens", "{alpha.tokens}"),
+        ("alpha", lambda e: ranged(e.alpha.value, e.alpha.low, e.alpha.high, ".2f")),
+        ("tokens/call", lambda e: f"{1 / sum(e.blocks[gamma]):.2f}"),
+    ]
+    low, high = sorted((measured[0].alpha, measured[-1].alpha), key=lambda each: each.value)
+    apart = low.high is not None and high.low is not None and low.high < high.low
+    same = [] if apart else ["The first and the last interval overlap: no change was shown."]
+    head = f"At {GAMMA} {gamma}, by context (tokens of the prompt and of the text so far):"
+    return ["", head, table(measured, columns), *same]
 
 
 def contexts_json(rows: Sequence[Plan], only: int | None) -> list[dict[str, int]]:
@@ -47,12 +73,13 @@ def _reason(first: Plan, last: Plan, ranges: Sequence[tuple[int, int]]) -> str:
     changes = []
     if abs(other.expected_tokens / one.expected_tokens - 1) > _SAME:
         changes.append(
-            f"tokens per call change from {one.expected_tokens:.2f} to {other.expected_tokens:.2f}"
+            f"acceptance changes ({one.expected_tokens:.2f} to {other.expected_tokens:.2f} tokens "
+            "per call)"
         )
     if abs(steps[1] / steps[0] - 1) > _SAME:
         changes.append(
-            f"a block changes from {steps[0]:.2f} to {steps[1]:.2f} target steps, since draft and "
-            "target read their caches"
+            f"cache reads of draft and target change (a block takes {steps[0]:.2f}, then "
+            f"{steps[1]:.2f} target steps)"
         )
     where = f"From context {first.place[0]} to {last.place[0]}, at K = {gamma},"
     return f"{where} {' and '.join(changes) or 'hardly anything changes'}."

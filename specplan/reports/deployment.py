@@ -104,9 +104,13 @@ def does_not_fit(setting: CostSetting) -> str:
 
 
 def of_loads(rows: Sequence[Plan]) -> bool:
-    """Returns whether plans have loads, one acceptance and one machine, as a schedule requires."""
+    """Returns whether plans have loads, one acceptance and one machine, as a schedule requires.
+
+    One acceptance may have another α at another context.
+    """
     loads = [row.setting.load for row in rows]
-    same = len({row.alpha for row in rows}) == 1 and len(gpus_of(rows)) < 2
+    alphas = {(row.place[0], row.alpha) for row in rows}
+    same = len(alphas) == len({row.place[0] for row in rows}) and len(gpus_of(rows)) < 2
     return loads[0] is not None and same and len({load and load.tp for load in loads}) == 1
 
 

@@ -172,6 +172,7 @@ def _doubt_fields(plan: Plan) -> dict[str, Any]:
 def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = (), drafts: Sequence[str] = ()) -> str:
     """Returns several plans as a table with their schedule; every, drafts: see `plans_json`."""
     notes = [*rows_notes(rows), *notes_of(rows[0])]
+    notes += {note for row in rows for note in row.acceptance.source.notes}.difference(notes)
     cells = [cells_of(row) for row in rows]
     columns = columns_of(rows)
     if drafts:

@@ -11,6 +11,7 @@ from estimator.traces.traces import DraftSampling
 from simulator.choice.plan import Plan
 from simulator.numerics.intervals import percent
 from specplan.reports.advice import decision_lines
+from specplan.reports.contexts import acceptance_lines
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, bounds, ranged, shown, table
 
 TIMES_IN_DOUBT = "Do not use times in doubt: end other programs, or measure more prompts."
@@ -74,6 +75,7 @@ def profile_text(profile: Profile) -> str:
             "",
             table(rows, columns, best=lambda each: each["gamma"] == profile.optimal_gamma),
             *_workloads(profile),
+            *acceptance_lines(profile.drafting().at_contexts, profile.compared_gamma),
             "",
             *advice,
             *_by_batch(profile),
@@ -87,8 +89,10 @@ def _by_batch(profile: Profile) -> list[str]:
     best = best_by_batch(profile)
     if not best:
         return []
-    context, longest = best[0].load.context, max(best[0].load.target_ms)
+    contexts = dict.fromkeys(each.load.context for each in best)
+    longest = max(best[0].load.target_ms)
     columns: list[Column[BestAtBatch]] = [
+        *([("context", "{load.context}")] if len(contexts) > 1 else []),
         ("batch", "{load.batch}"),
         ("step ms", "{load.target_ms[1]:.2f}"),
         (f"pass of {longest}", lambda each: shown(max(each.load.target_ms.items())[1])),
@@ -96,7 +100,7 @@ def _by_batch(profile: Profile) -> list[str]:
         ("best K", lambda each: str(each.gamma) if each.gamma > 0 else "none"),
         ("spread", "{load.spread_percent:.0f} %"),
     ]
-    return ["", f"Context {context}:", table(best, columns), ""]
+    return ["", f"Context {', '.join(map(str, contexts))}:", table(best, columns), ""]
 
 
 def other_lines(profile: Profile, own: Plan) -> list[str]:

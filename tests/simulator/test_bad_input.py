@@ -9,7 +9,8 @@ import pytest
 
 from simulator.acceptance.acceptance import Iid, PositionRates
 from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.replay import Replay, Replayed, hierarchical_cost
+from simulator.acceptance.replay import Replay, hierarchical_cost
+from simulator.acceptance.replayed import Replayed
 from simulator.acceptance.tokens import (
     alpha_from_accepted_fraction,
     alpha_from_block_efficiency,

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.acceptance.replay import Replay, Replayed
+from simulator.acceptance.replay import Replay
+from simulator.acceptance.replayed import Replayed
 from simulator.cost.cost import Cost
 from simulator.numerics.arguments import Floats, integer, probability
 

@@ -58,6 +58,12 @@ class ProfileCost(Profiled, CostKind, order=5, needs=("profile_path",)):
 class ProfileLoads(Loads, Profiled, CostKind, order=6, needs=("profile_path", "batch")):
     """The costs of a profile at the batch sizes of --batch and the contexts of --context."""
 
+    @classmethod
+    def missing(cls, given: set[str]) -> list[str]:
+        """Returns the needed options that are not given: a context also selects one sequence."""
+        either = given | ({"batch"} if "context" in given else set())
+        return super().missing(either)
+
     def make(self) -> Recorded:
         from specplan.api.recorded import Recorded
 

@@ -27,7 +27,7 @@ from estimator.traces.traces import (
 )
 from reference.models.architectures import CausalModel
 from reference.records import Generation
-from simulator.acceptance.replay import Replayed
+from simulator.acceptance.replayed import Replayed
 from simulator.choice.curve import speed_up
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from simulator.cost.curves import CostModel

@@ -44,16 +44,16 @@ def test_a_pass_is_over_the_whole_batch_and_its_tokens(monkeypatch: pytest.Monke
 
 def test_what_cannot_be_timed_is_refused() -> None:
     target, draft = tiny_llama(seed=0), tiny_llama(seed=1)
-    given = {"batches": (1, 4), "context": 8, "max_gamma": 4, "draft_name": "lookup"}
+    given = {"loads": ((1, 8), (4, 8)), "max_gamma": 4, "draft_name": "lookup"}
     assert require_load(target, draft, **given) is draft
     with pytest.raises(ValueError, match="and a draft model, got draft lookup"):
         require_load(target, None, **given)
     with pytest.raises(ValueError, match="batch must be at least 1, got 0"):
-        require_load(target, draft, **{**given, "batches": (1, 0)})
+        require_load(target, draft, **{**given, "loads": ((1, 9), (0, 9))})
     limit = target.max_length
     assert limit is not None
     with pytest.raises(ValueError, match=f"leave room for 5 tokens in the {limit} positions"):
-        require_load(target, draft, **{**given, "context": limit - 4})
+        require_load(target, draft, **{**given, "loads": ((1, 8), (1, limit - 4))})
 
 
 def test_the_speed_of_a_turn_is_divided_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from simulator.acceptance.acceptance import Acceptance, Iid, PositionRates, iid_error
-from simulator.acceptance.replay import Replay, Replayed
+from simulator.acceptance.replay import Replay
+from simulator.acceptance.replayed import Replayed
 from simulator.choice.curve import best_gamma, speed_up
 from simulator.choice.plan import plan
 from simulator.cost.cost import Cost, Ratio

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from simulator.acceptance.replay import Replay, Replayed
+from simulator.acceptance.replay import Replay
+from simulator.acceptance.replayed import Replayed
 from simulator.cost.curves import CostModel
 from tests.simulator.iid_process import finite_seconds
 
@@ -222,3 +223,11 @@ def test_entries_that_no_block_reads_may_be_anything() -> None:
     # From 0: to 1 or 2; from 1: to 2 with 3/4, to 3 with 0 and to 4 with 1/4; from 2 to 3.
     starts = Replay(acceptance, drafted=drafted).starts(3)
     assert starts.tolist() == [1, 0.5, 0.5 + 0.5 * 0.75, 0.875]
+
+
+def test_the_tokens_of_all_blocks_are_the_text() -> None:
+    generator = np.random.default_rng(3)
+    for rates in (generator.random(40), generator.random((40, 6))):
+        replay = Replay(rates, limit=50)
+        for gamma in (1, 3, 6):
+            assert replay.starts(gamma) @ replay.emitted(gamma) == pytest.approx(40, rel=1e-12)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from simulator.acceptance.acceptance import Iid, PositionRates
-from simulator.acceptance.replay import Replay, Replayed
+from simulator.acceptance.replay import Replay
+from simulator.acceptance.replayed import Replayed
 from simulator.choice.plans import PlanRequest, plans
 from simulator.cost.cost import Cost, Ratio
 from simulator.cost.curves import CostModel

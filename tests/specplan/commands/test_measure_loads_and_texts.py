@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from estimator.profiles.parts import Alpha, AtContext
 from estimator.profiles.profile import LoadCosts
 from estimator.profiles.profile_file import read_profile, write_profile
+from simulator.acceptance.tokens import expected_tokens
 from specplan.main import main
 from tests.specplan.made_profiles import made_profile
 from tests.specplan.plan_inputs import run_json
@@ -161,3 +163,65 @@ def test_a_lookup_is_planned_with_a_least_match(log: Path, tmp_path: Path) -> No
         assert_refused(refused, "for flags measure --draft lookup:vllm:MIN-MAX")
     refused = CliRunner().invoke(main, ["plan", *f"{options} 0.3".split()])
     assert_refused(refused, "must be auto or numbers of matched tokens, of 1, 2, 3, got '0.3'")
+
+
+def test_passes_are_timed_at_several_contexts(
+    run: Run, run_json: RunJson, small: list[str], tmp_path: Path
+) -> None:
+    output = str(tmp_path / "p.json")
+    options = ["measure", *small, "--max-gamma", "2", "--repeats", "1"]
+    printed = run(*options, "--batch", "1,2", "--context", "16,24", "-o", output)
+    assert printed.exit_code == 0, printed.output
+    assert "Context 16, 24:" in printed.stdout
+    loads = [(load.batch, load.context) for load in read_profile(Path(output)).load]
+    assert loads == [(1, 16), (1, 24), (2, 16), (2, 24)]
+    data = run_json("plan", "--profile", output, "--context", "16,24", "--max-gamma", "2")
+    assert [(row["batch"], row["context"]) for row in data["rows"]] == [(1, 16), (1, 24)]
+    assert [each["last_context"] for each in data["by_context"]][-1] == 24
+    refused = run(*options, "--batch", "1", "--context", "16,0")
+    assert_refused(refused, "context must be at least 1, got 0")
+
+
+@pytest.fixture
+def falling(tmp_path: Path) -> str:
+    """Returns a profile that accepts much at context 1,000 and little at 64,000."""
+    profile = made_profile("small", alpha=0.8, c=0.1)
+    drafting = profile.drafting()
+    at_contexts = tuple(
+        AtContext(
+            context // 2, 2 * context, context, Alpha(alpha),
+            {g: (0.0,) * g + (1 / float(expected_tokens(alpha, g)),) for g in range(1, 9)},
+        )
+        for context, alpha in ((1000, 0.9), (8000, 0.6), (64000, 0.05))
+    )  # fmt: skip
+    changed = {profile.draft_sampling: replace(drafting, at_contexts=at_contexts)}
+    path = tmp_path / "falling.json"
+    write_profile(replace(profile, draftings=changed), path)
+    assert read_profile(path).drafting().at_contexts == at_contexts
+    return str(path)
+
+
+def test_a_plan_by_context_follows_the_profiles_acceptance(falling: str) -> None:
+    arguments = ("--profile", falling, "--context", "1000,8000,64000", "--max-gamma", "8")
+    data = json.loads(plan(*arguments, "--json").stdout)
+    assert [row["alpha"] for row in data["rows"]] == pytest.approx([0.9, 0.6, 0.05])
+    gammas = [row["advised_gamma"] for row in data["rows"]]
+    assert gammas[0] > gammas[1] > gammas[2] == 0
+    ranges = [(each["last_context"], each["gamma"]) for each in data["by_context"]]
+    assert ranges == list(zip((1000, 8000, 64000), gammas, strict=True))
+    text = " ".join(plan(*arguments).stdout.split())
+    assert f"By context at batch 1: K = {gammas[0]} up to 1000 tokens, K = {gammas[1]} up" in text
+    assert f"From context 1000 to 64000, at K = {gammas[0]}, acceptance changes (" in text
+    assert "cache reads" not in text
+    # Without a context the mean of all texts counts.
+    assert json.loads(plan("--profile", falling, "--json").stdout)["alpha"] == pytest.approx(0.8)
+    far = plan("--profile", falling, "--context", "1000,200k").stdout
+    assert "contexts beyond have that of the nearest" in " ".join(far.split())
+
+
+def test_a_profiles_acceptance_by_context_is_planned_on_a_gpu(falling: str) -> None:
+    configs = ["--target-config", "docs/configs/llama-3.1-8b.json", "--gpu", "h100"]
+    configs += ["--draft-config", "docs/configs/llama-3.1-8b-eagle3.json"]
+    arguments = ("--profile", falling, *configs, "--context", "1000,64000", "--json")
+    rows = json.loads(plan(*arguments).stdout)["rows"]
+    assert [row["alpha"] for row in rows] == pytest.approx([0.9, 0.05])

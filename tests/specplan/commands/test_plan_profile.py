@@ -10,7 +10,7 @@ from estimator.profiles.best import best_of
 from estimator.profiles.parts import Alpha, DraftAcceptance, Setup
 from estimator.profiles.profile import ClockCheck
 from estimator.profiles.profile_file import write_profile
-from simulator.acceptance.replay import Replayed
+from simulator.acceptance.replayed import Replayed
 from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel
 from specplan.api.planning import exported as flags_of
