@@ -60,8 +60,8 @@ def vllm_servers(
     command = (python, "-m", "vllm.entrypoints.openai.api_server", *VLLM_FLAGS)
     with ExitStack() as stack:
         one, other = (
-            stack.enter_context(Vllm(models.target, models.draft, each).serve(NONE))
-            for each in (command, (*command, TURNS_ON, json.dumps(config)))
+            stack.enter_context(Vllm(models.target, models.draft, words).serve(NONE))
+            for words in (command, (*command, TURNS_ON, json.dumps(config)))
         )
         yield one, other
 

@@ -112,17 +112,17 @@ def with_intervals(profile: Profile) -> Profile:
 def best_by_batch(profile: Profile) -> list[BestAtBatch]:
     """Returns the best timed γ at each timed batch size and context, with the times of passes.
 
-    If passes were timed at several contexts, the acceptance is that of each context.
+    If passes were timed at several contexts, acceptance at a context is as measured there.
     """
     mean = profile.drafting().acceptance
     several = len({load.context for load in profile.load}) > 1
-    found = []
+    rows = []
     for load in profile.load:
         acceptance = mean.at_context(load.context) if several else mean
         longest = max(load.drafting_ms)
         gamma = best_gamma(acceptance, profile.cost_of(load), max_gamma=longest)
-        found.append(BestAtBatch(load, gamma))
-    return found
+        rows.append(BestAtBatch(load, gamma))
+    return rows
 
 
 def added_by_position(profile: Profile) -> tuple[list[float], list[float]]:

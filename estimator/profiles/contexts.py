@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimator.intervals import rate, ratio_interval
-from estimator.profiles.parts import Alpha, AtContext
+from estimator.profiles.parts import Alpha, ContextAcceptance
 from estimator.traces.traces import Trace
 from simulator.numerics.intervals import CONFIDENCE
 
@@ -25,24 +25,24 @@ def doublings(contexts: Sequence[Integers]) -> list[tuple[int, int]]:
     contexts: context of each position, by prompt; at least one position.
     """
     every = np.concatenate(contexts)
-    prompts = np.repeat(np.arange(len(contexts)), [len(each) for each in contexts])
-    found: list[tuple[int, int]] = []
+    prompts = np.repeat(np.arange(len(contexts)), [len(places) for places in contexts])
+    ranges: list[tuple[int, int]] = []
     first = 0
     for bits in range(int(every.max()).bit_length() + 1):
         last = 2**bits - 1
         inside = (first <= every) & (every <= last)
         if inside.sum() >= LEAST_TOKENS and len(np.unique(prompts[inside])) >= LEAST_PROMPTS:
-            found.append((first, last))
+            ranges.append((first, last))
             first = last + 1
     largest = int(every.max())
-    if not found:
+    if not ranges:
         return [(0, largest)]
-    return [*found[:-1], (found[-1][0], max(found[-1][1], largest))]
+    return [*ranges[:-1], (ranges[-1][0], max(ranges[-1][1], largest))]
 
 
 def at_contexts(
     traces: Sequence[Trace], prompts: Sequence[int], max_gamma: int
-) -> tuple[AtContext, ...]:
+) -> tuple[ContextAcceptance, ...]:
     """Returns the acceptance in each range of contexts; () if all lie in one range.
 
     The blocks of a range are those that begin in it: the expected numbers of the replay, divided by
@@ -57,7 +57,9 @@ def at_contexts(
     ranges = doublings(contexts)
     if len(ranges) < 2:
         return ()
-    masks = [[(first <= each) & (each <= last) for each in contexts] for first, last in ranges]
+    masks = [
+        [(first <= places) & (places <= last) for places in contexts] for first, last in ranges
+    ]
     counted = [{gamma: np.zeros(gamma + 2) for gamma in range(1, max_gamma + 1)} for _ in ranges]
     for number, trace in enumerate(traces):
         replay = trace.replay
@@ -70,9 +72,9 @@ def at_contexts(
                 counts[gamma][:-1] += np.bincount(lengths[mask], starts[mask], minlength=gamma + 1)
                 counts[gamma][-1] += tokens[mask].sum()
     return tuple(
-        AtContext(
-            first=max(first, int(min(each.min() for each in contexts))),
-            last=min(last, int(max(each.max() for each in contexts))),
+        ContextAcceptance(
+            first=max(first, int(min(places.min() for places in contexts))),
+            last=min(last, int(max(places.max() for places in contexts))),
             context=max(1, round(float(np.exp(np.mean(np.log(_inside(contexts, inside))))))),
             alpha=_alpha(traces, inside),
             blocks={g: tuple((row[:-1] / row[-1]).tolist()) for g, row in counts.items()},
@@ -83,9 +85,9 @@ def at_contexts(
 
 
 def _inside(contexts: Sequence[Integers], masks: Sequence[NDArray[np.bool_]]) -> Integers:
-    return np.maximum(
-        np.concatenate([each[mask] for each, mask in zip(contexts, masks, strict=True)]), 1
-    )
+    chosen = [places[mask] for places, mask in zip(contexts, masks, strict=True)]
+    tokens: Integers = np.maximum(np.concatenate(chosen), 1)
+    return tokens
 
 
 def _alpha(traces: Sequence[Trace], masks: Sequence[NDArray[np.bool_]]) -> Alpha:

@@ -69,7 +69,7 @@ class Alpha:
 
 
 @dataclass(frozen=True, slots=True)
-class AtContext:
+class ContextAcceptance:
     """Acceptance of the blocks that begin at contexts of `first` to `last` tokens.
 
     A context is the number of tokens before a block: the prompt's and the generated ones.
@@ -108,7 +108,7 @@ class DraftAcceptance:
     cut_short: Rate = 0.0
     alpha_by_lenience: Mapping[float, Rate] = field(default_factory=dict)
     acceptance_by_rank: tuple[Rate, ...] = ()
-    at_contexts: tuple[AtContext, ...] = ()
+    at_contexts: tuple[ContextAcceptance, ...] = ()
 
     @property
     def acceptance(self) -> Replayed | FromCounts:
@@ -144,8 +144,8 @@ class DraftAcceptance:
     def _by_context(self, verification: Verification) -> tuple[tuple[int, Replayed], ...]:
         """Returns the acceptance by context; () under block verification, where it is not known."""
         return tuple(
-            (each.context, Replayed(each.alpha.value, each.blocks, each.alpha.logit_error))
-            for each in (self.at_contexts if verification == "token" else ())
+            (part.context, Replayed(part.alpha.value, part.blocks, part.alpha.logit_error))
+            for part in (self.at_contexts if verification == "token" else ())
         )
 
 

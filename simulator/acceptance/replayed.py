@@ -84,7 +84,7 @@ class Replayed(Acceptance):
         if not places[0] / _FAR <= wanted <= places[-1] * _FAR:
             notes += (
                 f"Acceptance was measured at contexts around {places[0]:.0f} to {places[-1]:.0f} "
-                "tokens; contexts beyond have that of the nearest.",
+                "tokens; other contexts have the acceptance of the nearest.",
             )
         return Replayed(
             float(between(low.alpha, high.alpha)),

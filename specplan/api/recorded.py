@@ -81,9 +81,9 @@ class Recorded(Loads, Costs):
     @property
     def contexts(self) -> tuple[int, ...] | None:
         """The stated contexts, or those at which batches were timed if they are several."""
-        stated = super().contexts
-        if stated is not None or self.batch is None:
-            return stated
+        contexts = super().contexts
+        if contexts is not None or self.batch is None:
+            return contexts
         timed = tuple(dict.fromkeys(costs.context for costs in self.profile.load))
         return timed if len(timed) > 1 else None
 
@@ -129,18 +129,15 @@ class Recorded(Loads, Costs):
     def _single(self, contexts: Sequence[int]) -> tuple[Cost, ...]:
         """Returns the costs of one sequence at each context.
 
-        If passes were not timed at all these contexts, the costs are those of the texts.
+        If passes were not timed at all these contexts, the texts' own costs apply to each.
         """
         measured = {costs.context for costs in self.profile.load if costs.batch == 1}
         if measured.issuperset(contexts):
             return replace(self, batch=1).planned(0)
-        (cost,) = replace(self, context=None).planned(0)
-        setup = self.profile.setup
+        (cost,), setup = replace(self, context=None).planned(0), self.profile.setup
         gpu = setup.device or "its machine"
-        origin = f"measured on {gpu}, at the contexts of the measured texts"
-        return tuple(
-            cost.with_setting(load=Load(origin, context, gpu, setup.dtype)) for context in contexts
-        )
+        load = Load(f"measured on {gpu}, at the texts' own contexts", 0, gpu, setup.dtype)
+        return tuple(cost.with_setting(load=replace(load, context=tokens)) for tokens in contexts)
 
     def at(self, batch: int, context: int | None = None, *, max_gamma: int = 32) -> Cost:
         return replace(self, batch=batch, context=context).planned(max_gamma)[0]

@@ -10,13 +10,13 @@ from simulator.choice.schedule import by_context
 from specplan.reports.table import GAMMA, Column, ranged, table
 
 if TYPE_CHECKING:
-    from estimator.profiles.parts import AtContext
+    from estimator.profiles.parts import ContextAcceptance
 
 # Relative changes below this are no reason.
 _SAME = 0.02
 
 
-def acceptance_lines(measured: Sequence[AtContext], gamma: int) -> list[str]:
+def acceptance_lines(measured: Sequence[ContextAcceptance], gamma: int) -> list[str]:
     """Returns a table of alpha and tokens per call by context; [] if none were measured apart.
 
     gamma: the γ of the tokens per call, if it was replayed.
@@ -24,7 +24,7 @@ def acceptance_lines(measured: Sequence[AtContext], gamma: int) -> list[str]:
     if not measured:
         return []
     gamma = min(gamma, max(measured[0].blocks))
-    columns: list[Column[AtContext]] = [
+    columns: list[Column[ContextAcceptance]] = [
         ("context", "{first}-{last}"),
         ("tokens", "{alpha.tokens}"),
         ("alpha", lambda e: ranged(e.alpha.value, e.alpha.low, e.alpha.high, ".2f")),

@@ -26,7 +26,7 @@ TEXTS = [text(prompt) for prompt in PROMPTS]
 def test_each_context_has_the_acceptance_of_its_own_blocks() -> None:
     first, *middle, last = at_contexts(TEXTS, PROMPTS, 4)
     assert (first.first, last.last) == (20, 1023)
-    assert [each.last + 1 for each in (first, *middle)] == [each.first for each in (*middle, last)]
+    assert [part.last + 1 for part in (first, *middle)] == [part.first for part in (*middle, last)]
     assert first.alpha.value == pytest.approx(HIGH)
     assert last.alpha.value == pytest.approx(LOW)
     for gamma in (1, 2, 4):
@@ -39,7 +39,7 @@ def test_each_context_has_the_acceptance_of_its_own_blocks() -> None:
 
 
 def test_shorter_drafts_are_counted_as_such() -> None:
-    last = at_contexts([text(each, drafted=2) for each in PROMPTS], PROMPTS, 4)[-1]
+    last = at_contexts([text(prompt, drafted=2) for prompt in PROMPTS], PROMPTS, 4)[-1]
     assert last.blocks[4] == pytest.approx((0, 0, 1 / expected_tokens(LOW, 2), 0, 0))
 
 
@@ -48,11 +48,11 @@ def test_ranges_have_enough_tokens_of_several_prompts() -> None:
     ranges = doublings(lengths)
     assert ranges == [(0, 127), (128, 255), (256, 511), (512, 1023)]
     for first, last in ranges:
-        inside = sum(int(((first <= each) & (each <= last)).sum()) for each in lengths)
+        inside = sum(int(((first <= places) & (places <= last)).sum()) for places in lengths)
         assert inside >= contexts.LEAST_TOKENS
-    # One prompt alone beyond 200 tokens has no range of its own.
-    alone = [np.arange(100, 200), np.arange(100, 200), np.arange(100, 1024)]
-    assert doublings(alone) == [(0, 1023)]
+    # A single prompt beyond 200 tokens gives no range.
+    single = [np.arange(100, 200), np.arange(100, 200), np.arange(100, 1024)]
+    assert doublings(single) == [(0, 1023)]
     assert at_contexts([text(100, end=200)] * 2, [100, 100], 2) == ()
 
 

@@ -52,4 +52,4 @@ def test_texts_written_at_once_are_those_written_one_by_one(family: str) -> None
 def test_passes_over_a_batch_are_not_timed() -> None:
     target = model("lfm2")
     with pytest.raises(ValueError, match=r"batch must be of models without recurrent .*, got lfm2"):
-        require_load(target, target, batches=(2,), context=4, max_gamma=2, draft_name="lfm2")
+        require_load(target, target, loads=((2, 4),), max_gamma=2, draft_name="lfm2")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from estimator.profiles.parts import Alpha, AtContext
+from estimator.profiles.parts import Alpha, ContextAcceptance
 from estimator.profiles.profile import LoadCosts
 from estimator.profiles.profile_file import read_profile, write_profile
 from simulator.acceptance.tokens import expected_tokens
@@ -177,7 +177,7 @@ def test_passes_are_timed_at_several_contexts(
     assert loads == [(1, 16), (1, 24), (2, 16), (2, 24)]
     data = run_json("plan", "--profile", output, "--context", "16,24", "--max-gamma", "2")
     assert [(row["batch"], row["context"]) for row in data["rows"]] == [(1, 16), (1, 24)]
-    assert [each["last_context"] for each in data["by_context"]][-1] == 24
+    assert [part["last_context"] for part in data["by_context"]][-1] == 24
     refused = run(*options, "--batch", "1", "--context", "16,0")
     assert_refused(refused, "context must be at least 1, got 0")
 
@@ -188,7 +188,7 @@ def falling(tmp_path: Path) -> str:
     profile = made_profile("small", alpha=0.8, c=0.1)
     drafting = profile.drafting()
     at_contexts = tuple(
-        AtContext(
+        ContextAcceptance(
             context // 2, 2 * context, context, Alpha(alpha),
             {g: (0.0,) * g + (1 / float(expected_tokens(alpha, g)),) for g in range(1, 9)},
         )
@@ -207,7 +207,7 @@ def test_a_plan_by_context_follows_the_profiles_acceptance(falling: str) -> None
     assert [row["alpha"] for row in data["rows"]] == pytest.approx([0.9, 0.6, 0.05])
     gammas = [row["advised_gamma"] for row in data["rows"]]
     assert gammas[0] > gammas[1] > gammas[2] == 0
-    ranges = [(each["last_context"], each["gamma"]) for each in data["by_context"]]
+    ranges = [(part["last_context"], part["gamma"]) for part in data["by_context"]]
     assert ranges == list(zip((1000, 8000, 64000), gammas, strict=True))
     text = " ".join(plan(*arguments).stdout.split())
     assert f"By context at batch 1: K = {gammas[0]} up to 1000 tokens, K = {gammas[1]} up" in text
@@ -216,7 +216,7 @@ def test_a_plan_by_context_follows_the_profiles_acceptance(falling: str) -> None
     # Without a context the mean of all texts counts.
     assert json.loads(plan("--profile", falling, "--json").stdout)["alpha"] == pytest.approx(0.8)
     far = plan("--profile", falling, "--context", "1000,200k").stdout
-    assert "contexts beyond have that of the nearest" in " ".join(far.split())
+    assert "other contexts have the acceptance of the nearest" in " ".join(far.split())
 
 
 def test_a_profiles_acceptance_by_context_is_planned_on_a_gpu(falling: str) -> None:
