@@ -66,6 +66,13 @@ def drafting_json(row: Plan) -> dict[str, Any] | None:
     }
 
 
+def speed_ups_json(row: Plan) -> list[float | None]:
+    """Returns the speed-up at each γ from 1; None where a γ cannot be advised."""
+    able = set(row.candidates.tolist())
+    factors = zip(row.curve.gamma.tolist(), row.curve.improvement_factor.tolist(), strict=True)
+    return [factor if gamma in able else None for gamma, factor in factors]
+
+
 def columns_of(rows: Sequence[Plan]) -> list[Column[dict[str, Any]]]:
     """Returns the columns: settings in which the plans differ, then γ, speed-up and times."""
     several = len(gpus_of(rows)) > 1

@@ -23,7 +23,14 @@ from specplan.reports.deployment import (
 )  # fmt: skip
 from specplan.reports.kept import kept_json
 from specplan.reports.plan import BEYOND, notes_of, points_of, require_possible, speeds
-from specplan.reports.plan_rows import cells_of, columns_of, drafting_json, fastest, of_each
+from specplan.reports.plan_rows import (
+    cells_of,
+    columns_of,
+    drafting_json,
+    fastest,
+    of_each,
+    speed_ups_json,
+)
 from specplan.reports.table import folded, table
 
 _OF_LOAD = (
@@ -134,6 +141,7 @@ def plan_fields(plan: Plan) -> dict[str, Any]:
         "zero": zero_fields(plan),
         "gain_certain": advice.certain if plan.curve.in_doubt else None,
         "gain_probability": advice.gain_probability,
+        "speed_ups": speed_ups_json(plan),
         "drafting": drafting_json(plan) if setting.fits else None,
         **{name: getattr(setting.load, name, None) for name in _OF_LOAD},
         "tokens_per_second_low": low,

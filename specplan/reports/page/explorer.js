@@ -38,28 +38,34 @@ function lookedUp(grid, settings, factors) {
 
 for (const [name, grid] of Object.entries(DATA.explorers)) {
   const part = document.getElementById(name), field = (key) => part.querySelector(`[data-field="${key}"]`);
-  const value = (axis) => (axis.discrete ? axis.values[field(axis.key).valueAsNumber] : field(axis.key).valueAsNumber);
-  const place = (axis, number) => { field(axis.key).value = axis.discrete ? axis.values.indexOf(number) : number; };
+  const value = (axis) => field(axis.key).valueAsNumber, name_of = (axis) => axis.names?.[value(axis)] ?? String(value(axis));
   const explore = () => {
     const settings = Object.fromEntries(grid.axes.map((axis) => [axis.key, value(axis)]));
-    for (const axis of grid.axes) field(`${axis.key}-value`).value = String(settings[axis.key]);
+    for (const axis of grid.axes) {
+      field(`${axis.key}-value`).value = name_of(axis);
+      field(axis.key).setAttribute("aria-valuetext", name_of(axis));
+    }
+    const setting = grid.axes.filter((axis) => axis.discrete).reduce((at, axis) => at * axis.values.length + settings[axis.key], 0);
     const factors = interpolated(grid, settings), advised = lookedUp(grid, settings, factors), factor = advised === 0 ? 1 : factors[advised - 1];
-    Object.assign(field("advised"), { value: advised === 0 ? "do not speculate" : String(advised) }).dataset.value = advised;
-    Object.assign(field("factor"), { value: factor.toFixed(2) }).dataset.value = factor;
+    const most = Math.max(...factors), none = advised === 0 && most > 0 ? ` (K = ${grid.gammas[factors.indexOf(most)]}: ${most.toFixed(2)})` : "";
+    Object.assign(field("advised"), { value: most === 0 ? "does not fit into memory" : advised === 0 ? "do not speculate" : `${grid.undecided?.[setting] ? "undecided: measure " : ""}${advised}` }).dataset.value = advised;
+    const plain = grid.baseline?.[setting];
+    if (field("speed")) Object.assign(field("speed"), { value: plain ? `${SHOWN.format(plain * factor)} (without: ${SHOWN.format(plain)})` : "–" }).dataset.value = plain * factor;
+    Object.assign(field("factor"), { value: `${factor.toFixed(2)}${none}` }).dataset.value = factor;
     part.querySelector("[data-chart]").dataset.factors = JSON.stringify(factors);
     drawChart(part.querySelector("[data-chart]"), {
       ...grid.chart, marks: advised === 0 ? [] : [["advised", advised, factor]],
-      series: [{ name: "speed-up", colour: 0, mark: "line", points: factors.map((y, i) => ({ x: grid.gammas[i], y, low: null, high: null })) }],
+      series: [{ name: "speed-up", colour: 0, mark: "line", points: factors.map((y, i) => ({ x: grid.gammas[i], y, low: null, high: null })).filter((point) => point.y > 0) }],
     });
   };
-  const start = (settings) => { for (const axis of grid.axes) if (settings[axis.key] !== undefined) place(axis, settings[axis.key]); explore(); };
+  const start = (settings) => { for (const axis of grid.axes) if (settings[axis.key] !== undefined) field(axis.key).value = settings[axis.key]; explore(); };
   const fromAddress = () => {
     const found = new URLSearchParams(location.hash.slice(1));
-    return Object.fromEntries(grid.axes.filter((axis) => found.has(`${name}.${axis.key}`)).map((axis) => [axis.key, Number(found.get(`${name}.${axis.key}`))]));
+    return Object.fromEntries(grid.axes.filter((axis) => found.has(`${name}.${axis.key}`)).map((axis) => [axis.key, axis.names ? Math.max(0, axis.names.indexOf(found.get(`${name}.${axis.key}`))) : Number(found.get(`${name}.${axis.key}`))]));
   };
   const remember = () => {
     const found = new URLSearchParams(location.hash.slice(1));
-    for (const axis of grid.axes) found.set(`${name}.${axis.key}`, value(axis));
+    for (const axis of grid.axes) found.set(`${name}.${axis.key}`, name_of(axis));
     history.replaceState(null, "", `#${found}`);
   };
   for (const from of grid.starts) {

@@ -27,12 +27,7 @@ _READING = (
     "of a target pass adds a share (the slope) of a step. Speed-ups were computed by specplan at "
     "grid points and are within 0.5 % between them; the draft length is looked up."
 )
-_ALPHA = "α, acceptance rate"
-_PLANNED = (
-    "Another acceptance rate at this plan's costs. Speed-ups were computed by specplan at grid "
-    "points and are within 0.5 % between them. K is looked up: the smallest within {} of the "
-    "fastest; the odds of a gain do not count."
-)
+ALPHA = "α, acceptance rate"
 Floats = NDArray[np.float64]
 
 
@@ -51,7 +46,7 @@ def ratio_grid(starts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         nearest = {int(np.abs(values - start[key]).argmin()): start[key] for start in starts}
         for at, value in nearest.items():
             values[at] = value
-    labels = (_ALPHA, "c, draft step over target step", "slope of verification")
+    labels = (ALPHA, "c, draft step over target step", "slope of verification")
     axes = [
         {"key": key, "label": label, "values": values, "advised": at.tolist(), "step": 0.001}
         for key, label, values, at in zip(
@@ -59,44 +54,40 @@ def ratio_grid(starts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         )
     ]
     factors = _speed_ups(np.array(alphas), np.array(cs), np.array(slopes))
-    return _grid(_READING, axes, factors, _speed_ups(*table), starts)
+    return grid_json(_READING, axes, factors, smallest_near(_speed_ups(*table)), starts)
 
 
-def alpha_grid(alpha: float, factors: Sequence[float], near: float) -> dict[str, Any]:
-    """Returns the grid over the acceptance rate of a plan, at the costs of its blocks, as JSON.
+def alphas_of(alpha: float) -> list[float]:
+    """Returns the acceptance rates of a grid that has `alpha` as a point."""
+    return sorted({*_alphas(), alpha})
 
-    alpha: acceptance rate of the plan. factors: its speed-ups, for γ from 1.
-    """
-    own = np.asarray(factors[:DEFAULT_MAX_GAMMA], dtype=float)
-    values = sorted({*_alphas(), alpha})
+
+def table_alphas(alpha: float) -> Floats:
+    """Returns the acceptance rates at which draft lengths are looked up; `alpha` is one."""
     table = 1 - np.linspace(1, 0, _ALPHAS) ** 2
     table[int(np.abs(table - alpha).argmin())] = alpha
-    # Times of a block in steps of the target, whose doubt does not depend on the acceptance.
-    blocks = _tokens([alpha], len(own))[0] / own
-    axis = {"key": "alpha", "label": _ALPHA, "values": values, "advised": table.tolist(),
-            "step": 0.001}  # fmt: skip
-    factors_there, advised_there = (_tokens(at, len(own)) / blocks for at in (values, table))
-    reading = _PLANNED.format(f"{100 * near:g} %")
-    starts = [{"name": "this plan", "alpha": alpha}]
-    return _grid(reading, [axis], factors_there, advised_there, starts, near=near)
+    return table
 
 
-def _grid(
+def grid_json(
     reading: str,
     axes: Sequence[Mapping[str, Any]],
     factors: Floats,
-    table: Floats,
+    advised: NDArray[np.int64],
     starts: Sequence[Mapping[str, Any]],
-    *,
-    near: float = NEAR,
 ) -> dict[str, Any]:
-    """Returns a grid as JSON; table: speed-ups at the points at which draft lengths are advised."""
+    """Returns a grid as JSON.
+
+    axes: sliders; one with "discrete" has indices as values and "names" that are shown.
+    factors: speed-ups, shape (*axes, γ from 1); 0 where a γ cannot be advised.
+    advised: draft lengths at the points "advised" of each axis, or else at its values.
+    """
     return {
         "reading": reading,
         "axes": axes,
         "gammas": list(range(1, factors.shape[-1] + 1)),
         "speed_up": [float(f"{factor:.{_DIGITS}g}") for factor in factors.ravel()],
-        "advised": advised(table, near).ravel().tolist(),
+        "advised": advised.ravel().tolist(),
         "starts": [dict(start) for start in starts],
         "chart": {
             "x": "K", "y": "times the speed without speculation", "categories": [], "spans": [],
@@ -105,7 +96,7 @@ def _grid(
     }  # fmt: skip
 
 
-def advised(factors: Floats, near: float = NEAR) -> NDArray[np.int64]:
+def smallest_near(factors: Floats, near: float = NEAR) -> NDArray[np.int64]:
     """Returns the smallest draft length within `near` of the best; 0: do not speculate.
 
     factors: speed-ups, shape (..., γ from 1).
@@ -119,7 +110,7 @@ def advised(factors: Floats, near: float = NEAR) -> NDArray[np.int64]:
 def _speed_ups(alphas: Floats, cs: Floats, slopes: Floats) -> Floats:
     """Returns the speed-ups, shape (alphas, cs, slopes, γ from 1)."""
     gammas = np.arange(1, DEFAULT_MAX_GAMMA + 1)
-    tokens = _tokens(alphas, DEFAULT_MAX_GAMMA)
+    tokens = tokens_per_call(alphas, DEFAULT_MAX_GAMMA)
     blocks = np.array([
         [CostModel({1: 1.0, 2: 1.0 + slope}, c).block_seconds(gammas) for slope in slopes]
         for c in cs
@@ -128,7 +119,7 @@ def _speed_ups(alphas: Floats, cs: Floats, slopes: Floats) -> Floats:
     return found
 
 
-def _tokens(alphas: Iterable[float], most: int) -> Floats:
+def tokens_per_call(alphas: Iterable[float], most: int) -> Floats:
     """Returns tokens per call, shape (alphas, γ from 1 to most)."""
     gammas = np.arange(1, most + 1)
     return np.array([Iid(float(alpha)).tokens_per_call(gammas) for alpha in alphas])

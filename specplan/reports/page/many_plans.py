@@ -1,8 +1,10 @@
 """The section of a plan for several settings: speed-up by batch with its schedule, or by GPU."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from simulator.numerics.intervals import percent
+from specplan.reports.page.explorer import ratio_grid
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.lengths import Part, advised_lengths, fits, lengths_table, ranges_of
 from specplan.reports.page.pictures import (
@@ -16,9 +18,12 @@ from specplan.reports.page.pictures import (
     series,
 )
 from specplan.reports.page.plans import BASELINE, SETTINGS, Json, headline, interval, plan_inputs
+from specplan.reports.page.setting_sliders import plan_grid
 
 # With more rows than this, a table shows only powers of two and the ends of ranges.
 _ROWS_MOST = 40
+# Most buttons that set sliders to a row.
+_STARTS = 6
 _BEST = "speed-up"
 _READ = "of the advised K, or of the best K where none is advised or one is to be measured first"
 # Follows from the other settings where verification has a cost.
@@ -76,7 +81,21 @@ def plans_section(document: Document) -> Section:
         inputs=[*document.inputs, *plan_inputs(alike)],
         command=document.command,
         notes=rows[0]["notes"],
+        explorer=_explorer(rows, settings),
     )
+
+
+def _explorer(rows: Sequence[Json], settings: Sequence[str]) -> dict[str, Any] | None:
+    """Returns the grid of the sliders, over the settings that differ or over α and c."""
+    if not {"alpha", "c"} & {*settings}:
+        return plan_grid(rows, {name: SETTINGS[name] for name in settings})
+    if not rows[0]["verification_free"] or rows[0]["acceptance"]["kind"] != "iid":
+        return None
+    return ratio_grid([
+        {"name": ", ".join(f"{SETTINGS[name]} {_short(point[name])}" for name in settings),
+         "alpha": point["alpha"], "c": point["c"], "slope": 0.0}
+        for point in rows[:_STARTS]
+    ])  # fmt: skip
 
 
 def _shown(point: Json) -> Json:

@@ -5,7 +5,7 @@ from typing import Any
 
 from simulator.choice.advice import certainty, percentage
 from simulator.numerics.intervals import percent
-from specplan.reports.page.explorer import alpha_grid, ratio_grid
+from specplan.reports.page.explorer import ratio_grid
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import (
     Chart,
@@ -17,6 +17,7 @@ from specplan.reports.page.pictures import (
     ranged,
     series,
 )
+from specplan.reports.page.setting_sliders import plan_grid
 
 Json = Mapping[str, Any]
 BASELINE = Threshold(1.0, "without speculation")
@@ -50,21 +51,16 @@ def plan_section(document: Document) -> Section:
         inputs=[*document.inputs, *plan_inputs(found)],
         command=document.command,
         notes=found["notes"],
-        explorer=_explorer(found, points),
+        explorer=_explorer(found),
     )
 
 
-def _explorer(found: Json, points: Sequence[Json]) -> dict[str, Any] | None:
+def _explorer(found: Json) -> dict[str, Any] | None:
     """Returns the grid of the sliders; None where positions differ or the rate was counted."""
-    if found["acceptance"]["kind"] != "iid":
-        return None
-    if found["verification_free"]:
+    if found["verification_free"] and found["acceptance"]["kind"] == "iid":
         start = {"name": "this plan", "alpha": found["alpha"], "c": found["c"], "slope": 0.0}
         return ratio_grid([start])
-    if found["alpha_iid"] is not None or any(point.get("measured") for point in points):
-        return None
-    factors = [point["improvement_factor"] for point in points]
-    return alpha_grid(found["alpha"], factors, found["near"])
+    return plan_grid([found], {})
 
 
 def headline(found: Json, points: Sequence[Json]) -> str:

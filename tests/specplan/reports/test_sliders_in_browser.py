@@ -1,0 +1,93 @@
+"""Sliders of plans in a browser show the numbers of the command, on and between grid points."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from specplan.main import main
+from tests.specplan.reports.test_page_in_browser import CONFIGS, MOVE, browser, pytestmark
+
+__all__ = ["browser", "pytestmark"]
+MODELS = (
+    f"plan --target-config {CONFIGS}/llama-3.1-8b.json --draft-config {CONFIGS}/llama-3.2-1b.json"
+)
+SPEED = "document.querySelector('#part-1 [data-field=speed]').textContent"
+FITTED = (
+    "plan --run gamma=0,tpot=10,batch=1 --run gamma=3,tpot=6,length=2.5,batch=1 "
+    "--run gamma=0,tpot=20,batch=8 --run gamma=3,tpot=21,length=2.5,batch=8 --batch 1,4,8"
+)
+
+
+def printed(command: str) -> dict[str, Any]:
+    result = CliRunner().invoke(main, [*command.split(), "--json"])
+    assert result.exit_code == 0, result.output
+    data: dict[str, Any] = json.loads(result.stdout)
+    return data
+
+
+def opened(browser: Any, command: str, folder: Path) -> Any:
+    """Returns the page of a command in a browser."""
+    result = CliRunner().invoke(main, [*command.split(), "--page", str(folder / "page.html")])
+    assert result.exit_code == 0, result.output
+    page = browser.new_page()
+    page.goto((folder / "page.html").as_uri())
+    return page
+
+
+@pytest.mark.parametrize(
+    ("steps", "settings"),
+    [
+        ({"batch": ("1", "8", "64"), "context": ("1024", "8192")},
+         [(0.7, 0, 0), (0.7, 1, 1), (0.555, 2, 0), (0.31, 1, 1)]),
+        ({"gpu": ("h100-sxm", "l40s")}, [(0.7, 1), (0.893, 1), (0.31, 0)]),
+    ],
+)  # fmt: skip
+def test_settings_and_acceptance_move_to_the_numbers_of_a_plan(
+    browser: Any, tmp_path: Path, steps: dict[str, tuple[str, ...]], settings: list[tuple[Any, ...]]
+) -> None:
+    fixed = MODELS if "gpu" in steps else f"{MODELS} --gpu h100"
+    command = " ".join(f"--{name} {','.join(values)}" for name, values in steps.items())
+    page = opened(browser, f"{fixed} --alpha 0.7 {command}", tmp_path)
+    for alpha, *places in settings:
+        moved = dict(zip(steps, places, strict=True))
+        named = [values[place] for values, place in zip(steps.values(), places, strict=True)]
+        advised, factor, factors = page.evaluate(MOVE, ["part-1", {"alpha": alpha, **moved}])
+        one = " ".join(f"--{name} {value}" for name, value in zip(steps, named, strict=True))
+        plan = printed(f"{fixed} --alpha {alpha} {one}")
+        exact = [point["improvement_factor"] for point in plan["curve"]]
+        at = 1.0 if advised == 0 else exact[advised - 1]
+        np.testing.assert_allclose(factors, exact, rtol=1e-5 if alpha == 0.7 else 5e-3)
+        assert factor == pytest.approx(at, rel=5e-3)
+        assert at >= 0.985 * max(1.0, *exact) or advised == plan["test_gamma"]
+        if alpha == 0.7:
+            assert advised == (plan["test_gamma"] or plan["advised_gamma"])
+        without = plan["baseline_tokens_per_second"]
+        assert f"(without: {without:.4g}"[:12] in page.evaluate(SPEED)
+    if "context" in steps:
+        page.evaluate(MOVE, ["part-1", {"batch": 2, "context": 1}])
+        assert "does not fit into memory" in page.text_content("#part-1 .found")
+        page.evaluate(MOVE, ["part-1", moved])
+    address = page.evaluate("location.href")
+    page.goto("about:blank")
+    page.goto(address)
+    shown = page.evaluate(
+        "[...document.querySelectorAll('#part-1 label output')].map(e => e.value)"
+    )
+    assert shown == [str(alpha), *named]
+    page.close()
+
+
+def test_settings_of_runs_have_the_advice_of_their_rows(browser: Any, tmp_path: Path) -> None:
+    """Runs count their own acceptance, so that only the batch can be moved."""
+    page, rows = opened(browser, FITTED, tmp_path), printed(FITTED)["rows"]
+    for place, row in enumerate(rows):
+        advised, _, factors = page.evaluate(MOVE, ["part-1", {"batch": place}])
+        assert advised == (row["test_gamma"] or row["advised_gamma"])
+        np.testing.assert_allclose(factors, [factor or 0 for factor in row["speed_ups"]], rtol=1e-5)
+    assert len({row["advised_gamma"] for row in rows}) > 1
+    assert page.locator("#part-1 input").count() == 1
+    page.close()
