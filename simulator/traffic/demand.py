@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import math
-from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.numerics.arguments import Floats, integer, non_negative
 
-MOST_REQUESTS = 10_000_000
 # Share of requests at the start that find an emptier server than later ones.
 _WARM_UP = 0.1
-# Names of the columns of a trace; the second name of each is in Azure's public traces.
-_COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "time": ("time", "timestamp", "arrival_time"),
-    "prompt_tokens": ("prompt_tokens", "contexttokens", "input_tokens"),
-    "output_tokens": ("output_tokens", "generatedtokens", "completion_tokens"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +68,8 @@ class Demand:
     prompt_spread, output_spread: standard deviation of a length over its mean.
     replicas: servers that share a Poisson process of arrivals in turn (round robin). The gaps
       between one server's arrivals then are sums of this many exponential gaps.
+    recorded: recorded requests in place of random ones; maps a rate, a count and `replicas` to what
+      one server gets.
     """
 
     prompt_tokens: float
@@ -86,6 +77,9 @@ class Demand:
     prompt_spread: float = 0.0
     output_spread: float = 0.0
     replicas: int = field(default=1, kw_only=True)
+    recorded: Callable[[float, int, int], Requests] | None = field(
+        default=None, kw_only=True, compare=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         integer("replicas", self.replicas, at_least=1)
@@ -98,12 +92,19 @@ class Demand:
         """Tokens in a sequence's cache, averaged over its decoding."""
         return self.prompt_tokens + self.output_tokens / 2
 
+    @property
+    def whole(self) -> float:
+        """Tokens of a prompt and its output."""
+        return self.prompt_tokens + self.output_tokens
+
     def arrivals(self, rate: float, count: int, *, seed: int) -> Requests:
         """Returns `count` requests of one replica, at `rate` per second; see `replicas`.
 
-        Lengths are the means, or lognormal where they have a spread.
+        Lengths are the means, or lognormal where they have a spread; `recorded` has its own.
         """
         number, generator = integer("requests", count, at_least=1), np.random.default_rng(seed)
+        if self.recorded is not None:
+            return self.recorded(rate, number, self.replicas)
         gaps = generator.gamma(self.replicas, 1 / (rate * self.replicas), number)
         prompts = _lengths(self.prompt_tokens, self.prompt_spread, number, generator)
         outputs = _lengths(self.output_tokens, self.output_spread, number, generator)
@@ -182,55 +183,3 @@ class SimulationResult:
 
     def _counting(self, values: Floats) -> Floats:
         return values[int(_WARM_UP * len(self.first)) :]
-
-
-def read_trace(lines: Iterable[str], *, name: str) -> Requests:
-    """Returns the requests of a CSV file with the columns time, prompt_tokens and output_tokens.
-
-    Time is in seconds, or a date with a time of day. Azure's column names (TIMESTAMP,
-    ContextTokens, GeneratedTokens) are accepted, too.
-
-    lines: the file's lines, the header first; name: the file's name in messages.
-    """
-    rows = _rows(lines, name)
-    header = [each.strip().lower() for each in next(rows, [])]
-    places = {}
-    for column, known in _COLUMNS.items():
-        found = [header.index(each) for each in known if each in header]
-        if not found:
-            raise ValueError(
-                f"trace {name} must have a header line with {', '.join(_COLUMNS)}, got no {column}"
-            )
-        places[column] = found[0]
-    columns: dict[str, array[Any]] = {
-        column: array("d" if column == "time" else "q") for column in places
-    }
-    for number, row in enumerate(rows, start=2):
-        if number > MOST_REQUESTS + 1:
-            raise ValueError(f"trace {name} must have at most {MOST_REQUESTS} requests, got more")
-        for column, place in places.items():
-            text = row[place].strip() if place < len(row) else "nothing"
-            try:
-                columns[column].append(_seconds(text) if column == "time" else int(text))
-            except (ValueError, OverflowError):
-                raise ValueError(
-                    f"{column} in line {number} of {name} must be a number, got {text!r}"
-                ) from None
-    values = {column: np.array(of_column) for column, of_column in columns.items()}
-    return Requests(values["time"], values["prompt_tokens"], values["output_tokens"])
-
-
-def _rows(lines: Iterable[str], name: str) -> Iterator[list[str]]:
-    try:
-        yield from csv.reader(lines)
-    except csv.Error as error:
-        raise ValueError(f"trace {name} must be CSV, got: {error}") from None
-
-
-def _seconds(text: str) -> float:
-    """Returns the seconds of a number or of a date; a date without a time zone is in UTC."""
-    try:
-        return float(text)
-    except ValueError:
-        moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -120,7 +120,7 @@ class Server:
         """Returns the most sequences decoded together, limited by slots and cache, at least 1."""
         if self.cache_tokens is None:
             return self.slots
-        needed = demand.prompt_tokens + demand.output_tokens
+        needed = demand.whole
         if needed > self.cache_tokens:
             raise ValueError(
                 f"the cache must hold a request of {needed:.0f} tokens, got {self.cache_tokens:.0f}"

@@ -46,7 +46,6 @@ class Sizing:
     candidates: the cheapest fleets of different replicas, the best first.
     saved: GPUs that speculation saves; None unless both fleets exist.
     gpus_at: GPUs that suffice with a probability of 50 and of 90 %; None if nothing is uncertain.
-    binds: the limit of the best fleet. next_rate: rate above which it needs another replica.
     promise: times of requests in a simulation of the best fleet.
     by_draft: the cheapest fleet of each draft and the GPUs that it saves, the cheapest first; empty
       with a single draft.
@@ -59,11 +58,19 @@ class Sizing:
     candidates: tuple[Fleet, ...] = ()
     saved: Saved | None = None
     gpus_at: tuple[float, float] | None = None
-    binds: Limit | None = None
-    next_rate: float | None = None
     promise: Promise | None = None
     searched: int = 0
     by_draft: tuple[tuple[Fleet, Saved | None], ...] = ()
+
+    @property
+    def binds(self) -> Limit | None:
+        """The limit of the best fleet."""
+        return None if self.best is None else binding(self.best)
+
+    @property
+    def next_rate(self) -> float | None:
+        """Rate above which the best fleet needs another replica."""
+        return None if self.best is None else self.best.limit
 
 
 def size(replicas: Sequence[Replica], goal: Goal, *, check: bool = True) -> Sizing:
@@ -90,10 +97,8 @@ def size(replicas: Sequence[Replica], goal: Goal, *, check: bool = True) -> Sizi
         best,
         without,
         candidates,
-        saved=None if without is None else _saved(best, without),
+        saved=None if without is None else saved_gpus(best, without),
         gpus_at=None if drawn is None else _quantiles(drawn),
-        binds=binding(best),
-        next_rate=best.limit,
         promise=promise(best, requests=_CHECKED, seed=goal.seed + 1) if check else None,
         searched=searched,
         by_draft=_by_draft(drafting, fleets[1], without, replicas),
@@ -124,7 +129,7 @@ def _by_draft(
         saved = None
         if without is not None and own:
             plain = own[0].limited(without.replica.batch_limit)
-            saved = _saved(fleet, replace(without, replica=plain))
+            saved = saved_gpus(fleet, replace(without, replica=plain))
         compared.append((fleet, saved))
     return tuple(compared)
 
@@ -181,7 +186,8 @@ def _shortest(fleets: Sequence[Fleet]) -> Fleet:
     return min(near, key=lambda fleet: fleet.gamma)
 
 
-def _saved(best: Fleet, without: Fleet) -> Saved:
+def saved_gpus(best: Fleet, without: Fleet) -> Saved:
+    """Returns the GPUs that one fleet needs less than another, from the same draws."""
     gpus, drawn, plain = without.gpus - best.gpus, best.drawn_gpus, without.drawn_gpus
     if drawn is None or plain is None:
         return Saved(gpus)

@@ -21,6 +21,7 @@ from specplan.api.traffic_pair import costs_under_load, pair_of
 if TYPE_CHECKING:
     from engines.kind import Drafted
     from simulator.acceptance.acceptance import Acceptance
+    from simulator.traffic.fleet import Fleet
     from simulator.traffic.pair import Pair
     from simulator.traffic.server import Doubt
     from specplan.api.drafts import SizedDraft
@@ -72,12 +73,36 @@ def replicas_of(
     return replicas, drafted, notes
 
 
+def replica_at(
+    target_config: Path,
+    drafts: Sequence[SizedDraft],
+    demand: Demand,
+    given: Mapping[str, Any],
+    fleet: Fleet,
+) -> Replica:
+    """Returns the replica of a fleet under another demand; other arguments: see `replicas_of`."""
+    known = fleet.replica
+    draft = next(draft for draft in drafts if draft.title == known.draft)
+    only = {
+        "gpus": [known.gpu],
+        "gpus_per_replica": [known.gpus],
+        "dp": [known.dp],
+        "ep": [known.ep],
+        "dtypes": [known.dtype],
+        "gamma": fleet.gamma or None,
+    }
+    replicas, _, notes = replicas_of(target_config, [draft], demand, {**given, **only})
+    if not replicas:
+        raise ValueError(notes[0])
+    return replicas[0].limited(known.batch_limit)
+
+
 def _servers(
     costs: Roofline, acceptance: Acceptance, demand: Demand, given: Mapping[str, Any]
 ) -> tuple[Pair, Callable[[], Doubt | None]]:
     """Returns a replica with and without speculation, and what draws its uncertain values."""
     sizes = {name: given[name] for name in ("slots", "chunk_tokens", "cached_share", "max_gamma")}
-    batching = Batching(**sizes)
+    batching = Batching(**sizes, gamma=given.get("gamma"))
     known, wall = walled(costs, NO_LIMITS)
     priced = costs_under_load(known, demand, batching)
     accepting = acceptance.of_kind(law_of(None, priced)).at_context(round(demand.context))

@@ -13,8 +13,9 @@ from reference.files import text_lines
 from simulator.cost.costs import Costs
 from simulator.numerics.arguments import integer
 from simulator.traffic.answer import Traffic, TrafficRequest, answer
-from simulator.traffic.demand import Demand, LatencyTargets, Requests, read_trace
+from simulator.traffic.demand import Demand, LatencyTargets, Requests
 from simulator.traffic.server import doubt_of
+from simulator.traffic.trace import read_trace
 from specplan.api.completed_costs import law_of, walled
 from specplan.api.inputs import Accepting, Costing, both
 from specplan.api.recorded import Recorded

@@ -44,15 +44,18 @@ class SizedLoad:
     rate: Requests per second of all replicas.
     prompt_tokens: Mean length of prompts, in tokens.
     output_tokens: Mean length of outputs, in tokens.
-    length_spread: Standard deviation of both lengths over their means; 0: all are alike.
+    length_spread: Standard deviation of both lengths over their means.  [default: 0, all are alike]
+    trace: CSV of requests with time (s), prompt_tokens and output_tokens, in place of a rate and
+      lengths. Counts the replicas that each hour needs, and what one fixed number wastes.
     targets: Latency targets, e.g. ttft=500,tpot=30 (milliseconds).
     share: Share of requests that must meet both targets.
     """
 
-    rate: float = option(required=True, metavar="R")
-    prompt_tokens: float = option(required=True, metavar="N")
-    output_tokens: float = option(required=True, metavar="N")
-    length_spread: float = rare(type=click.FloatRange(min=0), default=0.0, metavar="S")
+    rate: float | None = option(metavar="R")
+    prompt_tokens: float | None = option(metavar="N")
+    output_tokens: float | None = option(metavar="N")
+    length_spread: float | None = rare(type=click.FloatRange(min=0), metavar="S")
+    trace: Path | None = option(metavar="FILE")
     targets: Mapping[str, float] = option(
         "--slo", required=True, callback=latency_targets, metavar="ttft=MS,tpot=MS"
     )

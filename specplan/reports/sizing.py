@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from simulator.numerics.intervals import percent
+from specplan.reports.day import HOURS, day_sentences
 from specplan.reports.sizing_words import layout
 from specplan.reports.table import Column, folded, table
 
@@ -23,6 +24,8 @@ def sizing_text(data: Json) -> str:
     lines += [*map(folded, data["promises"]), ""]
     if data["drafts"]:
         lines += [table(data["drafts"], draft_columns()), ""]
+    if (by_hour := data.get("day")) is not None:
+        lines += [*map(folded, day_sentences(by_hour)), "", table(by_hour["hours"], HOURS), ""]
     levels = speed_levels(data["pareto"])
     return "\n".join([*lines, table(levels, SPEEDS) if levels else "", *map(folded, data["notes"])])
 

@@ -27,7 +27,7 @@ def sentence(sizing: Sizing) -> str:
     )  # fmt: skip
     money = "" if best.price is None else f", {best.price:.4g} an hour"
     start = (
-        f"{best.gpus} {best.replica.gpu.upper()} in {_deployed(best)} carry {goal.rate:g} "
+        f"{best.gpus} {best.replica.gpu.upper()} in {_deployed(best)} carry {_rate(goal.rate)} "
         f"requests/s {speculation}{money}"
     )
     if best.gamma == 0:
@@ -42,6 +42,11 @@ def sentence(sizing: Sizing) -> str:
     gpus, than = abs(saved.gpus), "fewer" if saved.gpus > 0 else "more"
     fewer = f"{gpus} GPU{'s' * (gpus > 1)} {than}"
     return f"{start}; {plain}: {fewer}{_odds(saved.probability)}."
+
+
+def _rate(rate: float) -> str:
+    """Returns a rate with at most four figures."""
+    return f"{float(f'{rate:.4g}'):g}"
 
 
 def _odds(probability: float | None) -> str:

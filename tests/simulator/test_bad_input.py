@@ -42,7 +42,8 @@ from simulator.cost.roofline.sharing import Conditions, all_reduce_seconds, requ
 from simulator.numerics.intervals import Forecast
 from simulator.schemes.tree_choice import Passes, choose_tree
 from simulator.schemes.trees import TreeAcceptance, best_trees, chain, tree_tokens
-from simulator.traffic.demand import Demand, Requests, read_trace
+from simulator.traffic.demand import Demand, Requests
+from simulator.traffic.trace import read_trace
 from tests.simulator.known_shapes import LLAMA_1B, LLAMA_8B, model_draft
 from tests.simulator.planned import planned
 from tests.simulator.served_machines import DRAFT

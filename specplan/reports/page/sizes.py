@@ -1,7 +1,10 @@
 """The section of `specplan size`: how many GPUs, the speeds of users and GPUs, and candidates."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from specplan.reports.page.inputs import Document
-from specplan.reports.page.pictures import Chart, Section, Span, Table, series
+from specplan.reports.page.pictures import Chart, Section, Span, Table, Threshold, series
 from specplan.reports.page.traffic import WAYS
 from specplan.reports.sizing import SPEEDS, fleet_columns, fleets, setting, speed_levels
 from specplan.reports.table import cells
@@ -21,7 +24,7 @@ def size_section(document: Document) -> Section:
         about=document.about,
         headline=found["sentence"],
         sure=found["promises"][:-1],
-        charts=[_pareto(document)] if levels else [],
+        charts=[*([_pareto(document)] if levels else []), *_by_hour(found.get("day"))],
         tables=[
             *([Table("The best deployments", heads, candidates, 0)] if rows else []),
             *([Table("By the speed of a user", speed_heads, speeds)] if levels else []),
@@ -36,6 +39,32 @@ def size_section(document: Document) -> Section:
         command=document.command,
         notes=[*found["promises"][-1:], *found["notes"]],
     )
+
+
+def _by_hour(day: Mapping[str, Any] | None) -> list[Chart]:
+    """Returns the GPUs that each hour of a trace needs; [] without a trace of several hours."""
+    if day is None or len(day["hours"]) == 1:
+        return []
+    hours, fixed = day["hours"], day["fixed_gpus"]
+    names = (("the answer", "gpus"), ("without speculation", "gpus_without"))
+    bars = [
+        line
+        for colour, (name, key) in enumerate(names[: 1 + day["speculation"]])
+        for line in series(name, colour, ((at, hour[key]) for at, hour in enumerate(hours)), "bars")
+    ]
+    return [
+        Chart(
+            "hours",
+            "GPUs by hour",
+            "GPUs that keep the targets in each hour of the trace. Above the bars, up to the line, "
+            f"one fixed number of {fixed} GPUs is idle: {day['wasted_percent']:.0f} % of its time.",
+            "hour begins at",
+            "GPUs",
+            bars,
+            levels=[Threshold(fixed, f"one fixed number: {fixed} GPUs")],
+            categories=[hour["from"] for hour in hours],
+        )
+    ]
 
 
 def _pareto(document: Document) -> Chart:

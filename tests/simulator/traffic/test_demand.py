@@ -5,7 +5,8 @@ import io
 import numpy as np
 import pytest
 
-from simulator.traffic.demand import Demand, Requests, read_trace
+from simulator.traffic.demand import Demand, Requests
+from simulator.traffic.trace import read_trace
 
 
 def trace(text: str) -> Requests:
