@@ -1,10 +1,11 @@
-"""Times of whole commands, as multiples of the time in which this Python imports numpy.
+"""Processor times of whole commands, as multiples of this Python's time to import numpy.
 
-    python benchmarks/command_times.py --turns 5 [--other CHECKOUT]
+    python benchmarks/command_times.py --turns 5 [--other CHECKOUT] [--only PATTERN]
 
-Each turn runs every command once, in this checkout and in the other one, and imports numpy once.
-So other work on the machine reaches all alike. Printed are medians over the turns: seconds,
-multiples of the import, and the other checkout's seconds over this one's.
+Each turn runs every command once, in this checkout and in the other one, and imports numpy before
+each command, so that other work on the machine slows all of them. Printed are medians over the
+turns of user and system seconds: a command's seconds, their ratio to the import before it, and the
+other checkout's seconds over this one's. Figures go to a temporary folder.
 """
 
 import argparse
@@ -12,57 +13,76 @@ import os
 import shlex
 import subprocess
 import sys
-import time
+from fnmatch import fnmatch
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
-PAIR = (
-    "--target-config docs/configs/llama-3.1-8b.json "
-    "--draft-config docs/configs/llama-3.1-8b-eagle3.json --gpu h100"
+CONFIGS = "docs/configs"
+HEAD = (
+    f"--target-config {CONFIGS}/llama-3.1-8b.json "
+    f"--draft-config {CONFIGS}/llama-3.1-8b-eagle3.json --gpu h100 --alpha 0.7"
 )
+DRAFT = HEAD.replace("llama-3.1-8b-eagle3", "llama-3.2-1b")
+RUNS = "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1"
+REQUESTS = "--prompt-tokens 500 --output-tokens 200"
 COMMANDS = {
     "plan": "plan --alpha 0.8 --c 0.05",
-    "plan from two runs": (
-        "plan --run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,rates=0.82/0.61/0.42"
-    ),
-    "plan on a GPU": f"plan {PAIR} --alpha 0.7 --engine vllm",
-    "plan of 128 batches": f"plan {PAIR} --alpha 0.7 --engine vllm --batch 1:128:1 --export vllm",
-    "traffic, 16 rates": (
-        f"traffic {PAIR} --alpha 0.7 --rate 1:16:1 --prompt-tokens 500 --output-tokens 200"
-    ),
+    "plan from two runs": f"plan {RUNS},rates=0.82/0.61/0.42",
+    "plan from two runs, a fit": f"plan {RUNS},length=2.6",
+    "plan of a head": f"plan {HEAD} --engine vllm",
+    "plan of a draft model": f"plan {DRAFT} --engine vllm",
+    "128 batches of a head": f"plan {HEAD} --engine vllm --batch 1:128:1 --export vllm",
+    "128 batches of a draft": f"plan {DRAFT} --engine vllm --batch 1:128:1 --export vllm",
+    "traffic, 16 rates": f"traffic {HEAD} --rate 1:16:1 {REQUESTS}",
+    "observe": "observe scripts/golden/files/vllm.log --c 0.05",
     "tune --dry-run": "tune --engine llama.cpp --dry-run",
-    "prompts that are missing": "validate --prompts none.txt",
+    "missing prompts": "validate --prompts none.txt",
+    "figure of theory": "figures leviathan-fig3 -o FOLDER",
+    "all figures": "figures -o FOLDER",
 }
 
 
 def seconds(words: list[str], checkout: Path) -> float:
-    """Returns the seconds that a program takes in a checkout, from start to end."""
-    began = time.perf_counter()
+    """Returns the processor seconds that a program takes in a checkout, from start to end."""
+    before = getrusage(RUSAGE_CHILDREN)
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    environment.pop(
+        "PYTHONDONTWRITEBYTECODE", None
+    )  # compiled modules are kept, as users keep them
     subprocess.run(words, cwd=checkout, capture_output=True, env=environment, check=False)
-    return time.perf_counter() - began
+    after = getrusage(RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--other", type=Path, help="another checkout, to compare with")
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="names of commands")
     options = parser.parse_args()
     checkouts = [ROOT] if options.other is None else [ROOT, options.other.absolute()]
-    numpy: list[float] = []
+    commands = {name: words for name, words in COMMANDS.items() if fnmatch(name, options.only)}
+    imports: dict[str, list[float]] = {name: [] for name in commands}
     times: dict[tuple[str, Path], list[float]] = {}
-    for _ in range(options.turns):
-        numpy.append(seconds([sys.executable, "-c", "import numpy"], ROOT))
-        for name, command in COMMANDS.items():
-            for checkout in checkouts:
-                words = [sys.executable, "-m", "specplan", *shlex.split(command)]
-                times.setdefault((name, checkout), []).append(seconds(words, checkout))
-    print(f"import numpy: {median(numpy):.2f} s")
-    for name in COMMANDS:
-        here, *there = (median(times[name, checkout]) for checkout in checkouts)
+    with TemporaryDirectory() as folder:
+        for _ in range(1 + options.turns):  # the first turn compiles modules, and is not counted
+            for name, command in commands.items():
+                imports[name].append(seconds([sys.executable, "-c", "import numpy"], ROOT))
+                for checkout in checkouts:
+                    arguments = shlex.split(command.replace("FOLDER", folder))
+                    taken = seconds([sys.executable, "-m", "specplan", *arguments], checkout)
+                    times.setdefault((name, checkout), []).append(taken)
+    every = [value for of_one in imports.values() for value in of_one[1:]]
+    print(f"import numpy: {median(every):.2f} s of processor time")
+    for name in commands:
+        here, *there = (median(times[name, checkout][1:]) for checkout in checkouts)
+        pairs = zip(times[name, ROOT][1:], imports[name][1:], strict=True)
+        ratio = median(command / numpy for command, numpy in pairs)
         compared = f"  {there[0]:6.2f} s elsewhere, {there[0] / here:5.2f} ×" if there else ""
-        print(f"{name:26s} {here:6.2f} s, {here / median(numpy):5.1f} × numpy{compared}")
+        print(f"{name:26s} {here:6.2f} s, {ratio:5.1f} × numpy{compared}")
 
 
 if __name__ == "__main__":

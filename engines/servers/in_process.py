@@ -15,15 +15,12 @@ import torch
 
 from engines.counting import NOTHING, Counts
 from engines.engine import Completion, Setting
-from engines.kind import EngineKind, EngineSettings, Models
+from engines.kind import EngineSettings, Models
 from engines.text_scores import load_causal
 from estimator.timing.arms import timed_blocks
 from estimator.timing.threads import chosen_threads, computing
 from estimator.timing.turns import processor_clock
 from reference.speculative import Subject
-
-# Users name it by naming no engine.
-OWN = EngineKind(name="own", title="specplan's own decoder", drafts_with_prompt=True)
 
 
 class InProcessPair(ABC):

@@ -133,32 +133,40 @@ class LlamaCpp:
     """llama.cpp with a target and a draft model, which are GGUF files.
 
     positions: number of tokens of one request that the cache must hold: prompt, text and draft.
+    folders: folders from which the files of target and draft are written before the first server.
     """
 
     target: Path
     draft: Path
     positions: int
     threads: int
+    folders: tuple[Path, ...] = ()
 
     @classmethod
     def of_models(cls, models: Models, settings: EngineSettings) -> Self:
         """Returns llama.cpp with a pair of GGUF files, or of folders that become GGUF files."""
-        target, draft = Path(models.target), Path(models.draft)
+        target = Path(models.target)
+        files = target, Path(models.draft)
+        folders: tuple[Path, ...] = ()
         if not is_gguf(target):
-            from engines.servers.gguf_files import write_gguf
-
-            folders = (target, draft)
-            target, draft = (models.folder / f"{name}.gguf" for name in ("target", "draft"))
-            for folder, file in zip(folders, (target, draft), strict=True):
-                write_gguf(folder, folders[0], file)
-        return cls(target, draft, models.positions, chosen_threads(settings.threads))
+            folders, files = files, (models.folder / "target.gguf", models.folder / "draft.gguf")
+        return cls(*files, models.positions, chosen_threads(settings.threads), folders)
 
     @property
     def flags(self) -> tuple[str, ...]:
         return (f"threads={self.threads}", f"context={self.positions}", "p_min=0")
 
+    def write(self) -> None:
+        """Writes the files of models in folders, unless they are there."""
+        for folder, file in zip(self.folders, (self.target, self.draft), strict=False):
+            if not file.exists():
+                from engines.servers.gguf_files import write_gguf
+
+                write_gguf(folder, self.folders[0], file)
+
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[LlamaCppServer]:
+        self.write()
         parameters: dict[str, Any] = dict.fromkeys(THREADS, self.threads) | {
             "model.path": str(self.target if setting.model == "target" else self.draft),
             "n_parallel": setting.concurrency,

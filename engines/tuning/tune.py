@@ -16,7 +16,6 @@ import msgspec
 from engines.engine import EngineRun, EngineServer, Prompts, Setting, run
 from engines.kind import EngineKind, engine_kinds, listed, names_of
 from engines.servers.http import get_text
-from engines.servers.in_process import OWN, OwnServer
 from engines.servers.llama_cpp import LlamaCppServer
 from engines.servers.process import healthy
 from engines.tuning.bench import Bench
@@ -25,15 +24,16 @@ from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning
 from engines.tuning.search import Search, Shown
 from engines.tuning.tuned import SPECULATING, Tuned
 from estimator.draft_names.kind import EMBEDDED, one_draft
-from estimator.loading.pairs import load
 from estimator.progress import SILENT, Progress
 from estimator.prompts.prompts import prompt_ids
-from estimator.timing.threads import computing, require_one_process
-from reference.speculative import Subject
+from estimator.timing.threads import chosen_threads, computing, require_one_process
+from reference.models.embedded import embedded_tokenizer
 
 # A page of each kind of server, and a key that it has.
 PAGES = (("llama.cpp", "/props", "build_info"), ("vllm", "/version", "version"))
 PAGE_SECONDS = 10.0
+# Users name it by naming no engine.
+OWN = EngineKind(name="own", title="specplan's own decoder", drafts_with_prompt=True)
 # γ that requests name to see whether the server takes any.
 PROBED = (1, 3)
 DRAFT = "DRAFT"
@@ -82,8 +82,20 @@ def _engine(request: TuneEngine) -> Ready:
 @contextmanager
 def _own(request: TuneOwn) -> Ready:
     models, how = request.models, request.how
-    sampling = request.sampling.at(how.temperature)
     draft, target = one_draft(models), EMBEDDED if models.target is None else models.target
+    setup = {"engine": OWN.name, "target": target, "draft": draft}
+    if how.dry_run and target == draft == EMBEDDED and not how.text.chat:
+        setup["flags"] = f"threads={chosen_threads(request.threads)}"
+        known = tuple(map(tuple, prompt_ids(how.text, embedded_tokenizer(), target)))
+        none: Any = nullcontext  # a dry run serves nothing
+        with Bench(none, OWN, known, how) as bench:
+            yield bench, setup, draft
+        return
+    from engines.servers.in_process import OwnServer
+    from estimator.loading.pairs import load
+    from reference.speculative import Subject
+
+    sampling = request.sampling.at(how.temperature)
     with computing(models.device, request.threads) as threads:
         loaded = load(models, how.text, sampling=request.sampling)
         [drafter_of] = loaded.drafters.values()
@@ -91,8 +103,7 @@ def _own(request: TuneOwn) -> Ready:
         stopping = replace(loaded.stopping, end_ids=frozenset())
         subject = Subject(loaded.target, drafter_of(sampling), sampling, stopping)
         prompts = tuple(tuple(ids) for ids in loaded.prompts)
-        setup = {"engine": OWN.name, "target": target, "draft": draft,
-                 "flags": f"threads={threads.count}"}  # fmt: skip
+        setup["flags"] = f"threads={threads.count}"
         with Bench(lambda own: nullcontext(OwnServer(subject, own)), OWN, prompts, how) as bench:
             yield bench, setup, draft
 

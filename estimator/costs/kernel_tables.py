@@ -125,7 +125,7 @@ class MeasuredKernels(KernelTables):
         below = max((size for size in _HEAD_SIZES if size <= head_size), default=head_size)
         above = min((size for size in _HEAD_SIZES if size >= head_size), default=head_size)
         seconds = []
-        for size in (below, above):
+        for size in dict.fromkeys((below, above)):
             name = f"attention/{0 if key_heads == heads else key_heads}-{size}"
             arrays = ("attention/batches", "attention/contexts", f"{name}/at", name)
             named = tuple(f"{self._server}/{each}" for each in arrays)
@@ -137,7 +137,7 @@ class MeasuredKernels(KernelTables):
             axes, grid = (measured, batches, contexts), _latencies(self._gpu, named[-1])
             seconds.append(_between(axes, grid, (heads, batch, context)))
         share = (head_size - below) / (above - below) if above > below else 0.0
-        return seconds[0] * (1 - share) + seconds[1] * share
+        return seconds[0] * (1 - share) + seconds[-1] * share
 
     def all_to_all(self, *, rows: int, hidden: int, count: int, active: int, gpus: int) -> float:
         return self._measured("all-to-all", (gpus, hidden, active, count), rows)

@@ -11,8 +11,7 @@ from estimator.prompts.prompts import prompt_ids
 from estimator.settings import PromptSettings
 from ngram.formats.model_files import content_hash
 from ngram.training.corpus import Corpus, corpus_files, encode_texts, read_texts
-from reference.models.embedded import weights_folder
-from reference.models.huggingface import load_tokenizer, require_same_tokenizer
+from reference.models.embedded import embedded_tokenizer, weights_folder
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
@@ -51,6 +50,8 @@ def own_hashes(drafter: DrafterKind) -> list[str]:
 
 def load_named_tokenizer(name: str) -> Any:
     """Returns the tokenizer of a target: embedded, a Hugging Face name or a folder."""
+    from reference.models.huggingface import load_tokenizer
+
     return load_tokenizer(target_source(name))
 
 
@@ -103,8 +104,13 @@ def folder_pair(
     draft = _draft_name(target, drafts)
     source = target_source(target)
     loaded = _whole_embedded_draft(folder) if draft == EMBEDDED else draft
-    tokenizer = load_tokenizer(source)
-    require_same_tokenizer(tokenizer, load_tokenizer(loaded), target_name=target, draft_name=draft)
+    if target == draft == EMBEDDED and not text.chat:
+        tokenizer: Any = embedded_tokenizer()
+    else:
+        from reference.models.huggingface import load_tokenizer, require_same_tokenizer
+
+        tokenizer, other = load_tokenizer(source), load_tokenizer(loaded)
+        require_same_tokenizer(tokenizer, other, target_name=target, draft_name=draft)
     return FolderPair(target, draft, source, loaded, pair_prompts(text, tokenizer, target))
 
 

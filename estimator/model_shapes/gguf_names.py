@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from estimator.model_shapes.gguf_header import is_gguf
-from reference.models.hub import require_hub
 
 HUB = "hf:"
 # llama.cpp takes these of a repository if no quantisation is named, else its first model. Files
@@ -25,6 +24,8 @@ def gguf_file(name: str) -> Path:
     if not name.startswith(HUB):
         return Path(name)
     from huggingface_hub import hf_hub_download, list_repo_files
+
+    from reference.models.hub import require_hub
 
     repository, _, quantisation = name.removeprefix(HUB).partition(":")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):

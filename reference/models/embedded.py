@@ -3,6 +3,7 @@
 import hashlib
 import os
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 
 END_OF_TEXT = "<|endoftext|>"
@@ -16,6 +17,14 @@ HELD_OUT_SHARE = 16
 def weights_folder(model: str) -> Path:
     """Returns the folder of an embedded model, "target" or "draft", and its tokenizer."""
     return Path(__file__).parents[1] / "weights" / model
+
+
+def embedded_tokenizer() -> Callable[[str], dict[str, list[int]]]:
+    """Returns a function that maps a text to its `input_ids`, without loading transformers."""
+    from tokenizers import Tokenizer
+
+    whole = Tokenizer.from_file(str(weights_folder("target") / "tokenizer.json"))
+    return lambda text: {"input_ids": whole.encode(text).ids}
 
 
 def held_out(relative_path: str) -> bool:

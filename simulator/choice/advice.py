@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cache
 from math import log1p
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ WORTH = 0.01
 REPEAT = 0.01
 # Deviations below this are rounding errors.
 _NOTHING = 1e-12
+_quadrature = cache(np.polynomial.hermite_e.hermegauss)
 # Maps the longest γ with observed drafts to the largest γ that may be advised.
 Reach = Callable[[int], int]
 
@@ -210,7 +212,7 @@ def _next_run(
     medians = np.concatenate([[0.0], law.medians])
     covariance = np.zeros((len(every), len(every)))
     covariance[1:, 1:] = law.covariance
-    points, weights = np.polynomial.hermite_e.hermegauss(40)
+    points, weights = _quadrature(40)
     weights = weights / weights.sum()
     steps = covariance / np.sqrt(np.diag(covariance) + repeat**2)
     longest = max(tried, default=0)
@@ -218,13 +220,14 @@ def _next_run(
     if reach is not None:
         most = np.array([reach(max(gamma, longest)) for gamma in every.tolist()])
     # Rows: candidates for the run; columns: γ; depth: the run's outcome.
-    after = medians[None, :, None] + steps.T[:, :, None] * points
-    after = np.where((every <= most[:, None])[..., None], after, -np.inf)
+    rows = np.arange(len(every)) if 0 in tried else np.array([named])
+    after = medians[None, :, None] + steps.T[rows, :, None] * points
+    after = np.where((every <= most[rows, None])[..., None], after, -np.inf)
     chosen = (after >= after.max(axis=1, keepdims=True) - margin).argmax(axis=1)
     values = np.take_along_axis(after, chosen[:, None], axis=1)[:, 0]
     gains = values @ weights - medians[advised]
     if 0 not in tried:
-        return NextRun(0, float(gains[named]), int(every[named]))
+        return NextRun(0, float(gains[0]), int(every[named]))
     limit = max(longest + 2, 2 * longest) if longest > 0 else int(most[0])
     new = ~np.isin(every, list(tried)) & (every <= limit)
     # Only a γ that may be better itself is run, not a γ that only informs about others.

@@ -78,7 +78,7 @@ class Curve:
     gains: joint distribution of the log speed-ups.
     ran: speed-up that the runs at this load measured, as they are; NaN where there is none.
     impossible: whether that exceeds the tokens per block by more than noise. It is not used.
-    modelled: speed-up by the model without its deviation at this γ; improvement_factor if exact.
+    log_lengths: logarithm of the tokens per block that count in the speed-up.
     baseline: median time between two tokens of a sequence without speculation, in the cost's unit.
     low, high: ends of each speed-up's 90 % interval.
 
@@ -94,7 +94,7 @@ class Curve:
     gains: Forecast
     ran: Floats
     impossible: NDArray[np.bool_]
-    modelled: Floats
+    log_lengths: Floats
     baseline: float
 
     @property
@@ -158,13 +158,11 @@ def curve_of(
     if posterior is None or point is None:
         factors = np.asarray(speed_up(acceptance, cost, gammas))
         gains = Forecast.normal(np.log(factors), noise if doubt is None else doubt(gammas))
-        modelled = factors
     else:
         gains = posterior.speed_ups(point, columns, np.exp(logs).tolist()).blurred(noise)
         factors = np.exp(gains.medians)
         ran = np.array([posterior.measured(point).get(gamma, np.nan) for gamma in columns])
         impossible = np.isin(gammas, list(posterior.left_out(point)))
-        modelled = np.exp(posterior.modelled(point, columns) + logs)
     known = (acceptance.observed_gamma, cost.observed_gamma)
     observed = min((each for each in known if each is not None), default=np.inf)
     return Curve(
@@ -177,7 +175,7 @@ def curve_of(
         gains=gains,
         ran=ran,
         impossible=impossible,
-        modelled=modelled,
+        log_lengths=logs,
         baseline=cost.baseline_seconds,
     )
 

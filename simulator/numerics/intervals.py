@@ -6,6 +6,7 @@ Files name their level in the field `confidence`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 from statistics import NormalDist
 
@@ -63,7 +64,7 @@ def wilson_trials(rate: float, low: float, high: float, *, confidence: float) ->
 _ACCEPTANCE = 14
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Forecast:
     """Joint distribution of n logarithms, as equally likely draws.
 
@@ -101,10 +102,16 @@ class Forecast:
         """Returns the distribution of the given draws, shape (draws, n)."""
         return cls(draws, np.cov(draws, rowvar=False).reshape(draws.shape[1], draws.shape[1]))
 
-    @property
+    @cached_property
+    def _rising(self) -> Floats:
+        """Draws of each logarithm in rising order, shape (n, draws): all quantiles follow."""
+        return np.sort(self.draws.T, axis=1)
+
+    @cached_property
     def medians(self) -> Floats:
         """Median of each logarithm, shape (n,)."""
-        return np.asarray(np.median(self.draws, axis=0))
+        count = len(self.draws)
+        return np.asarray(self._rising[:, (count - 1) // 2 : count // 2 + 1].mean(axis=1))
 
     @property
     def deviation(self) -> Floats:
@@ -121,7 +128,10 @@ class Forecast:
 
         The i-th smallest of N draws is the quantile of (i + 1/2) / N; linear between two draws.
         """
-        return np.asarray(np.exp(np.quantile(self.draws, share, axis=0, method="hazen")))
+        last = len(self.draws) - 1
+        place = min(max((last + 1) * share - 0.5, 0.0), float(last))
+        low, high = (self._rising[:, rank] for rank in (int(place), min(int(place) + 1, last)))
+        return np.exp(low + (high - low) * (place - int(place)))
 
     def interval(self) -> tuple[Floats, Floats, Floats]:
         """Returns lower end, median and upper end of each quantity's interval, shape (n,) each."""
@@ -133,9 +143,9 @@ class Forecast:
 
         level: above 0; 1 gives the probability that a speed-up is a gain.
         """
-        ordered, count = np.sort(self.draws, axis=0), len(self.draws)
+        count = len(self.draws)
         shares, at = (np.arange(count) + 0.5) / count, np.log(level)
-        below = [np.interp(at, column, shares, left=0.0, right=1.0) for column in ordered.T]
+        below = [np.interp(at, column, shares, left=0.0, right=1.0) for column in self._rising]
         return 1.0 - np.array(below)
 
     def blurred(self, covariance: Floats) -> Forecast:
@@ -155,4 +165,6 @@ class Forecast:
 
     def only(self, which: NDArray[np.bool_]) -> Forecast:
         """Returns the distribution of the selected quantities."""
+        if which.all():
+            return self
         return Forecast(self.draws[:, which], self.covariance[np.ix_(which, which)])

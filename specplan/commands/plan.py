@@ -108,7 +108,7 @@ def _print(question: Question, form: Answer) -> None:
     accepted = question.acceptance
     data: Callable[[], Mapping[str, Any]]
     text: Callable[[], str]
-    p_min, lost = 0.0, ""
+    p_min, lost, checked = 0.0, "", True
     most = question.choice.max_gamma
     if question.stopping.p_min is not None:
         from simulator.choice.plans import plans
@@ -125,15 +125,18 @@ def _print(question: Question, form: Answer) -> None:
         answered = answer_of(question)
         data, text = answered.json, answered.__str__
         rows = (answered.row,) if isinstance(answered, PlanResult) else answered.every
+        # Flags of a schedule need none of the numbers that are printed for each of its plans.
+        checked = len(rows) == 1 or form.server is None
         if isinstance(accepted, Recorded) and accepted.adaptive:
             from specplan.api.stopping import ranked
             from specplan.reports.stopping import AdaptivePlans
 
             texts = ranked(question.recorded, rows[0].acceptance.source.draft_sampling)
             by_rank = AdaptivePlans(rows, texts)
-            data, text = by_rank.json, by_rank.text
+            data, text, checked = by_rank.json, by_rank.text, True
     data, text = cache(data), cache(text)
-    (text if form.server is None and not form.as_json else data)()  # ends on impossible numbers
+    if checked:
+        (text if form.server is None and not form.as_json else data)()  # ends on impossible numbers
     warn_of_plans(rows, max_gamma=most)
     if form.server is None:
         answer(data, text, form=form)

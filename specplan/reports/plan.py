@@ -171,7 +171,9 @@ def points_of(plan: Plan) -> list[dict[str, Any]]:
         columns["gain_probability"] = curve.gains.exceeds(1.0).tolist()
         columns["improvement_factor_low"] = curve.low.tolist()
         columns["improvement_factor_high"] = curve.high.tolist()
-        if plan.cost.posterior is not None:
+        posterior, point = plan.cost.posterior, plan.cost.point
+        if posterior is not None and point is not None:
+            modelled = posterior.modelled(point, curve.gamma.tolist()) + curve.log_lengths
             law = token_seconds(plan.acceptance, plan.cost, curve.gamma)
             low, _, high = (1e3 * each for each in law.interval())
             columns |= {
@@ -182,7 +184,7 @@ def points_of(plan: Plan) -> list[dict[str, Any]]:
                 "measured_improvement_factor": [
                     None if isnan(x) else x for x in curve.ran.tolist()
                 ],
-                "modelled": curve.modelled.tolist(),
+                "modelled": np.exp(modelled).tolist(),
             }
     return [dict(zip(columns, each, strict=True)) for each in zip(*columns.values(), strict=True)]
 

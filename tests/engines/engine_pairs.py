@@ -79,7 +79,9 @@ def quantised(source: Path, path: Path, form: str, **fields: str) -> Path:
 def embedded_llama_cpp(folder: Path) -> LlamaCpp:
     """Returns llama.cpp with the embedded pair, written into a folder; one thread a model."""
     models = Models(TARGET, DRAFT, folder, POSITIONS)
-    return LlamaCpp.of_models(models, EngineSettings("llama.cpp", threads=1))
+    engine = LlamaCpp.of_models(models, EngineSettings("llama.cpp", threads=1))
+    engine.write()
+    return engine
 
 
 def run_of(

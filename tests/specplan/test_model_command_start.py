@@ -32,6 +32,12 @@ def test_help_shows_example_and_defaults_and_imports_nothing_heavy(tmp_path: Pat
     assert text.count("--max-new-tokens") >= 3
 
 
+def test_a_dry_run_of_the_embedded_pair_loads_no_model_library(tmp_path: Path) -> None:
+    lines = ("tune --dry-run --json", "tune --engine llama.cpp --dry-run --json")
+    modules, _ = modules_after(*lines, folder=tmp_path)
+    assert not modules & {"torch", "transformers", "scipy.optimize"}
+
+
 def test_planning_from_a_profile_imports_nothing_heavy(tmp_path: Path) -> None:
     write_profile(PROFILE, tmp_path / "p.json")
     modules, text = modules_after("plan --profile p.json --json", folder=tmp_path)

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from simulator.cost.cost import Cost
+from simulator.cost.fitted.draws import Draws
 from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.machine import PARAMETERS
-from simulator.cost.fitted.posterior import Draws, FittedMachine, Posterior
+from simulator.cost.fitted.posterior import FittedMachine, Posterior
 from simulator.cost.fitted.prior import vague_prior
 from simulator.cost.fitted.runs import LoadPoint, Run, measured_zero
 from simulator.cost.setting import Load

@@ -24,8 +24,9 @@ from numpy.typing import ArrayLike
 
 from simulator.cost.cost import Cost
 from simulator.cost.fitted.deviations import drawn_scales
+from simulator.cost.fitted.draws import Draws, apart
 from simulator.cost.fitted.machine import Machine, Work, seconds_of
-from simulator.cost.fitted.posterior import Draws, Posterior, apart
+from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.problem import Problem
 from simulator.cost.fitted.runs import LoadPoint, Run, impossible, pooled

@@ -9,7 +9,9 @@ tokens are read and written, and on several GPUs each pass that chooses tokens g
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 
 from simulator.cost.fitted.machine import DeployedMachine, Work, work
 from simulator.cost.fitted.matrices import PLAIN_CACHES, expert_layers, logits, matrices
@@ -100,10 +102,10 @@ class KernelMachine(DeployedMachine):
         draft, given = self.deployment.draft, self.deployment.draft_conditions
         once = self._products(draft.once, draft.step, rows=load.batch, given=given)
         turn = self._products(draft.in_turn, draft.step, rows=load.batch, given=given)
-        rows = load.batch * width
+        rows, sequences = load.batch * width, given.replica_batch(load.batch)
         one = self._products(draft.step.multiplied, draft.step, rows=rows, given=given)
-        one += self._choosing(draft.step, given.replica_batch(load.batch) * width)
-        return one + self._cached(draft.step, load, 1, given), once, turn
+        one += self._choosing(draft.step, sequences * width)
+        return one + self._cached(draft.step, load.context, sequences, given), once, turn
 
     def layer_exchange(self, shape: ModelShape, tokens: int, given: Conditions) -> float:
         sent, seconds = sends_tokens(shape, given), 0.0
@@ -145,20 +147,38 @@ class KernelMachine(DeployedMachine):
 
     def target_work(self, load: LoadPoint, new_tokens: int) -> Work:
         shape, given = self.deployment.target, self.deployment.conditions
-        rows, tokens = load.batch * new_tokens, given.replica_batch(load.batch) * new_tokens
-        routed, others = shape.only("experts"), shape.without("embedding", "experts")
-        first = self._products(routed, shape, rows=load.batch, given=given)
-        further = self._products(routed, shape, rows=rows, given=given) - first
-        once = self._cached(shape, load, 1, given)
-        again = self._cached(shape, load, new_tokens, given) - once
+        rows, sequences = load.batch * new_tokens, given.replica_batch(load.batch)
+        tokens, (_, first) = sequences * new_tokens, self._multiplying(load.batch)
+        others, further = self._multiplying(rows)[0], self._multiplying(rows)[1] - first
+        once = self._reading(load.context, sequences)
+        again = self._reading(load.context, tokens) - once
         return work(
-            roof=self._products(others, shape, rows=rows, given=given) + first,
+            roof=others + first,
             layer=shape.layers,
             experts=max(further, 0.0),
             cache=once,
             recache=max(again, 0.0),
             fixed=self.exchanges(shape, tokens, given) + self._choosing(shape, tokens),
         )
+
+    @cached_property
+    def _multiplying(self) -> Callable[[int], tuple[float, float]]:
+        """Maps rows to the seconds of the target's products, without experts and of experts."""
+        shape, given = self.deployment.target, self.deployment.conditions
+        parts = shape.without("embedding", "experts"), shape.only("experts")
+
+        @cache
+        def seconds(rows: int) -> tuple[float, float]:
+            others, routed = (self._products(part, shape, rows=rows, given=given) for part in parts)
+            return others, routed
+
+        return seconds
+
+    @cached_property
+    def _reading(self) -> Callable[[int, int], float]:
+        """Maps a context and a number of sequences to the seconds to read the target's caches."""
+        shape, given = self.deployment.target, self.deployment.conditions
+        return cache(lambda context, sequences: self._cached(shape, context, sequences, given))
 
     def _choosing(self, shape: ModelShape, tokens: int) -> float:
         """Returns the seconds to read and write the logits of all tokens of a pass."""
@@ -206,27 +226,25 @@ class KernelMachine(DeployedMachine):
         arithmetic = seconds(max(rows, every)) - seconds(every)
         return seconds(most / active) + max(arithmetic, 0.0)
 
-    def _cached(self, shape: ModelShape, load: LoadPoint, times: int, given: Conditions) -> float:
-        """Returns the seconds to read the caches of `times` as many sequences."""
-        tp, seconds = given.tp, 0.0
-        batch = given.replica_batch(load.batch) * times
-        for cache in shape.caches:
-            if cache.kind in PLAIN_CACHES and cache.operations > 0 and cache.bytes_per_token > 0:
+    def _cached(self, shape: ModelShape, context: int, batch: int, given: Conditions) -> float:
+        """Returns the seconds to read the caches of `batch` sequences of a replica."""
+        seconds, tp = 0.0, given.tp
+        for group in shape.caches:
+            if group.kind in PLAIN_CACHES and group.operations > 0 and group.bytes_per_token > 0:
                 # Keys and values of 16 bits; four operations for each value of the queries.
-                key_heads = max(cache.shards, 1)
-                head_size = max(round(cache.bytes_per_token / 4 / key_heads), 1)
-                heads = max(round(cache.operations / 4 / head_size), key_heads)
-                tokens = max(load.context, 1)
-                seconds += cache.layers * self.tables.attention(
+                key_heads = max(group.shards, 1)
+                head_size = max(round(group.bytes_per_token / 4 / key_heads), 1)
+                heads = max(round(group.operations / 4 / head_size), key_heads)
+                seconds += group.layers * self.tables.attention(
                     batch=batch,
-                    context=tokens if cache.window is None else min(tokens, cache.window),
+                    context=max(context if group.window is None else min(context, group.window), 1),
                     heads=max(heads // tp, 1),
                     key_heads=max(key_heads // tp, 1),
                     head_size=head_size,
                 )
             else:
-                bare = replace(shape, weights=(), caches=(cache,))
-                sizes = {"new_tokens": 1, "context": load.context, "batch": batch}
+                bare = replace(shape, weights=(), caches=(group,))
+                sizes = {"new_tokens": 1, "context": context, "batch": batch}
                 shared = replace(given, dp=1, ep=1)
                 seconds += roof_seconds(bare, self.deployment.hardware, conditions=shared, **sizes)
         return seconds

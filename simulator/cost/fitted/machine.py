@@ -41,10 +41,13 @@ Work = Floats
 
 def work(*, fixed: float = 0.0, **amounts: float) -> Work:
     """Returns a work vector with the given amounts, named as in PARAMETERS; the others are 0."""
-    for name in amounts:
+    vector = np.zeros(COUNT + 1)
+    vector[COUNT] = fixed
+    for name, amount in amounts.items():
         if name not in PARAMETERS:
             raise ValueError(f"parameter must be one of {', '.join(PARAMETERS)}, got {name}")
-    return np.array([*(amounts.get(name, 0.0) for name in PARAMETERS), fixed])
+        vector[PARAMETERS.index(name)] = amount
+    return vector
 
 
 def seconds_of(works: Work, logs: Floats) -> Floats:

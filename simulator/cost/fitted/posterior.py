@@ -20,21 +20,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simulator.cost.fitted.deviations import (
-    PARAMETER_COLUMNS,
-    Place,
-    covariance,
-    drawn,
-    drawn_scales,
-)
-from simulator.cost.fitted.machine import COUNT, Machine, Work, seconds_of, work
+from simulator.cost.fitted.deviations import Place, covariance, drawn
+from simulator.cost.fitted.draws import Draws
+from simulator.cost.fitted.machine import Machine, Work, seconds_of, work
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import LoadPoint, Run, impossible, log_gains, pooled
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import Forecast
-from simulator.numerics.lattice import DRAWS, MANY, normal_draws
+from simulator.numerics.lattice import MANY
 
 # Quantities whose logarithm deviates by more than this take their quantiles from MANY draws.
 _WIDE = 0.3
@@ -57,38 +51,6 @@ class FittedMachine(Machine):
         return work(roof=1, block=1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Draws:
-    """Equally likely draws of a deployment.
-
-    logs: logarithms θ of the parameters, shape (draws, COUNT).
-    scales: index of each draw's τ in `Prior.jumps`, shape (draws,).
-    places: load and γ of the n runs that were used.
-    factors: R⁻¹ (y - log machine(θ_s) - v_s - ε_s), shape (draws, n) (`simulator.cost.fitted.fit`).
-    """
-
-    logs: Floats
-    scales: NDArray[np.int64]
-    places: tuple[Place, ...]
-    factors: Floats
-
-    @classmethod
-    def of_prior(cls, prior: Prior, count: int = DRAWS) -> Draws:
-        """Returns `count` draws (DRAWS or MANY) of a deployment without runs."""
-        scales = drawn_scales(np.array(prior.jumps)[:, 1], count)
-        return cls(prior.logs + apart(prior, count), scales, (), np.zeros((count, 0)))
-
-
-def apart(prior: Prior, count: int = DRAWS) -> Floats:
-    """Returns draws of the parameters' distance ξ from their mean, shape (count, COUNT).
-
-    They are z Σ^{1/2}, by the symmetric root of the covariance Σ, whose variances may be 0.
-    """
-    values, vectors = np.linalg.eigh(prior.covariance)
-    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    return np.asarray(normal_draws(PARAMETER_COLUMNS, COUNT, count) @ root)
-
-
 @dataclass(frozen=True, eq=False)
 class Posterior:
     """The distribution of a deployment's times, given its runs.
@@ -106,6 +68,7 @@ class Posterior:
     draws: Draws
     _known: dict[LoadPoint, dict[int, Floats]] = field(default_factory=dict, init=False, repr=False)
     _medians: dict[tuple[LoadPoint, int], float] = field(default_factory=dict, init=False)
+    _drawn: dict[tuple[int, int, int], Floats] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def impossible(self) -> tuple[Run, ...]:
@@ -209,26 +172,35 @@ class Posterior:
         lowest = np.log(least) if least > 0 else -np.inf
         drafted = [gamma for gamma in gammas if gamma > 0]
         logs = self._free(load, [0, *drafted], draws)
-        plain, physical = logs[:, 0], logs[:, 0] >= lowest
+        plain, physical = logs[0], logs[0] >= lowest
         found = {0: (plain, plain[physical] if physical.any() else np.array([lowest]))}
-        for gamma, block in zip(drafted, logs.T[1:], strict=True):
-            ratio, allowed = plain - block, physical & (block >= plain)
-            found[gamma] = ratio, ratio[allowed] if allowed.any() else np.zeros(1)
+        slower = physical & (logs[1:] >= plain)
+        for gamma, ratio, allowed in zip(drafted, plain - logs[1:], slower, strict=True):
+            found[gamma] = ratio, ratio if allowed.all() else ratio[allowed]
+            if not allowed.any():
+                found[gamma] = ratio, np.zeros(1)
         return found
 
     def _free(self, load: LoadPoint, gammas: Sequence[int], draws: Draws) -> Floats:
-        """Returns draws of log seconds of a step or block at each γ, shape (draws, n)."""
-        scales = np.array(self.prior.jumps)[draws.scales, 0]
-        asked = [Place(load, gamma) for gamma in gammas]
+        """Returns draws of log seconds of a step or block at each γ, shape (n, draws)."""
         loads = list(dict.fromkeys(place.load for place in draws.places))
-        group = loads.index(load) if load in loads else len(loads)
-        found = drawn(asked, group, scales, self.prior)
+        group, count = loads.index(load) if load in loads else len(loads), len(draws.scales)
+        # They do not depend on a load without runs, of which a schedule has many.
+        if left := [gamma for gamma in gammas if (group, count, gamma) not in self._drawn]:
+            scales = np.array(self.prior.jumps)[draws.scales, 0]
+            columns = drawn([Place(load, gamma) for gamma in left], group, scales, self.prior)
+            self._drawn.update(((group, count, gamma), row.copy())
+                               for gamma, row in zip(left, columns.T, strict=True))  # fmt: skip
+        works = self._works(load, gammas)
+        found = np.log(works[:, :-1] @ draws.parameters.T + works[:, -1:])
+        for row, gamma in zip(found, gammas, strict=True):
+            row += self._drawn[group, count, gamma]
         if load in loads:
-            shared = covariance(asked, draws.places, self.prior)
+            shared = covariance([Place(load, gamma) for gamma in gammas], draws.places, self.prior)
             for scale, matrix in enumerate(shared):
                 these = draws.scales == scale
-                found[these] += draws.factors[these] @ matrix.T
-        return found + np.log(seconds_of(self._works(load, gammas), draws.logs))
+                found[:, these] += matrix @ draws.factors[these].T
+        return found
 
     def _works(self, load: LoadPoint, gammas: Sequence[int]) -> Work:
         return np.array([self.machine.token_work(load, gamma, 1.0) for gamma in gammas])

@@ -12,7 +12,7 @@ from transformers import GenerationConfig
 
 import estimator.prompts.prompts
 from estimator.draft_names.kind import draft_names, parse_drafter
-from estimator.loading.folders import file_stamps, model_files
+from estimator.loading.folders import file_stamps, load_named_tokenizer, model_files
 from estimator.loading.pairs import load, parse_policies
 from estimator.progress import Notice
 from estimator.rule_names import acceptance_rule
@@ -26,6 +26,7 @@ from estimator.settings import (
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.models.architectures import CausalModel, EncoderDecoderModel
+from reference.models.embedded import embedded_tokenizer
 from reference.policies import Confidence, Fixed, Heuristic
 from reference.rules import BlockVerification, Lenient
 
@@ -219,3 +220,9 @@ def test_the_heuristic_starts_no_higher_than_it_may_go() -> None:
 def test_unusable_policies_are_refused(name: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_policies([name], gammas=[4], max_gamma=16)
+
+
+def test_the_embedded_tokenizer_reads_texts_as_transformers_does() -> None:
+    light, whole = embedded_tokenizer(), load_named_tokenizer("embedded")
+    for text in (Path(__file__).read_text(), " é\n\n\tx  ", "<|endoftext|>", ""):
+        assert light(text)["input_ids"] == whole(text)["input_ids"]

@@ -85,6 +85,15 @@ def test_a_step_of_a_dense_model_is_its_five_products_attention_and_no_all_reduc
     assert (amount(work, "plain"), amount(work, "block"), amount(work, "sequence")) == (1, 0, 0)
 
 
+def test_products_and_caches_of_as_many_rows_are_looked_up_once_for_all_batches() -> None:
+    of = machine()
+    for batch in (1, 2, 4, 8):
+        for new_tokens in (1, 2, 4, 8):
+            of.checking_work(LoadPoint(1000, batch), new_tokens)
+    assert set(lookups(of).values()) == {1}
+    assert {rows for name, rows, *_ in lookups(of) if name == "product"} == {2**n for n in range(7)}
+
+
 def test_the_logits_of_every_new_token_are_read_and_written() -> None:
     of, bandwidth = machine(), SERVED.deployment.hardware.bandwidth
     assert of.plain_work(LOAD)[-1] == pytest.approx(4 * 128256 * 12 / bandwidth)

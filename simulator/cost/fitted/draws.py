@@ -1,0 +1,52 @@
+"""Equally likely draws of a deployment's parameters, before and after its runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.cost.fitted.deviations import PARAMETER_COLUMNS, Place, drawn_scales
+from simulator.cost.fitted.machine import COUNT
+from simulator.cost.fitted.prior import Prior
+from simulator.numerics.arguments import Floats
+from simulator.numerics.lattice import DRAWS, normal_draws
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Equally likely draws of a deployment.
+
+    logs: logarithms θ of the parameters, shape (draws, COUNT).
+    scales: index of each draw's τ in `Prior.jumps`, shape (draws,).
+    places: load and γ of the n runs that were used.
+    factors: R⁻¹ (y - log machine(θ_s) - v_s - ε_s), shape (draws, n) (`simulator.cost.fitted.fit`).
+    """
+
+    logs: Floats
+    scales: NDArray[np.int64]
+    places: tuple[Place, ...]
+    factors: Floats
+
+    @cached_property
+    def parameters(self) -> Floats:
+        """The parameters exp(θ), shape (draws, COUNT)."""
+        return np.exp(self.logs)
+
+    @classmethod
+    def of_prior(cls, prior: Prior, count: int = DRAWS) -> Draws:
+        """Returns `count` draws (DRAWS or MANY) of a deployment without runs."""
+        scales = drawn_scales(np.array(prior.jumps)[:, 1], count)
+        return cls(prior.logs + apart(prior, count), scales, (), np.zeros((count, 0)))
+
+
+def apart(prior: Prior, count: int = DRAWS) -> Floats:
+    """Returns draws of the parameters' distance ξ from their mean, shape (count, COUNT).
+
+    They are z Σ^{1/2}, by the symmetric root of the covariance Σ, whose variances may be 0.
+    """
+    values, vectors = np.linalg.eigh(prior.covariance)
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    return np.asarray(normal_draws(PARAMETER_COLUMNS, COUNT, count) @ root)
