@@ -103,6 +103,7 @@ class Exports:
     tree: draft trees. Arguments: depth; largest number of children of a node; number of nodes.
     former: pairs of a text that these functions write and its spelling in older versions.
     zero: reported price of drafting nothing on a server that speculates; None: no report.
+    controller: flags that let the server choose K or verify a part of drafts; empty: none known.
     """
 
     model_method: str
@@ -118,6 +119,7 @@ class Exports:
     tree: Callable[[int, int, int], str] | None = None
     former: tuple[tuple[str, str], ...] = ()
     zero: ReportedZero | None = None
+    controller: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ KIND = EngineKind(
         _fixed,
         draft_sampling="argmax",
         stopping="llama.cpp",
+        controller="--spec-type draft-mtp-adaptive (only MTP; pull request 27210, open in 2026)",
         lookup=_lookup,
         former=(
             ("--spec-type draft-simple ", ""),

@@ -21,6 +21,12 @@ _ZERO = """\
 # 0 needs pull request 23994 (merged after the keys by batch size): builds without it refuse the
 # file. Write 1 for 0 there. With 0 SGLang still keeps the draft's cache up to date."""
 
+_CONTROLLER = (
+    "--speculative-adaptive (steps by acceptance; EAGLE and EAGLE-3 with --speculative-eagle-topk "
+    "1), or with DSPARK SGLANG_RAGGED_VERIFY_MODE=compact (verification by confidence and load); "
+    "for DFlash it is open (pull request 36136)"
+)
+
 
 def _loaded(draft: Drafted) -> str:
     named = draft.file
@@ -82,6 +88,7 @@ KIND = EngineKind(
         schedule=_schedule,
         unscheduled=frozenset({"STANDALONE", "DFLASH", "DSPARK"}),
         tree=_tree,
+        controller=_CONTROLLER,
     ),
     # On GPUs of 80 GB and more with fewer than 4 of them; 512 with more.
     wall=Wall(

@@ -100,6 +100,13 @@ def _suffix(gamma: int, depth: int, earlier: bool) -> str:
     return _flag({"method": "suffix", "num_speculative_tokens": gamma, **sizes})
 
 
+_CONTROLLER = (
+    '"enable_adaptive_verification": true in --speculative-config (DSpark; releases since 0.32), '
+    "with VLLM_ADAPTIVE_VERIFICATION_PROFILE_CONTEXT_LEN at your usual context: its step times "
+    "are profiled at 8192 tokens"
+)
+
+
 KIND = EngineKind(
     name="vllm",
     title="vLLM",
@@ -133,6 +140,7 @@ KIND = EngineKind(
         judges_blocks=True,
         schedule=_schedule,
         zero=_REPORTED,
+        controller=_CONTROLLER,
         lookup=_lookup,
         lookup_rule=EARLIEST,
         suffix=_suffix,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import click
 from specplan.api.settings import Choice, Graphs, StoppingSettings
 from specplan.options.answer import answer
 from specplan.options.command import Command, fill
+from specplan.options.controller import ControllerStated
 from specplan.options.declared import takes
 from specplan.options.deployment import DraftsStated
 from specplan.options.inputs.profile import Profiled
@@ -21,6 +22,7 @@ from specplan.options.plan_options import Answer
 
 if TYPE_CHECKING:
     from simulator.choice.plan import Plan
+    from simulator.cost.fitted.runs import Run
     from specplan.api.request import Question
 
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 @takes(*acceptance_kinds(), heading="Acceptance (one of)")
 @takes(*cost_kinds(), heading="Cost (one of)")
 @takes(DraftsStated, Choice, Graphs, StoppingSettings, Answer, heading="Answer", without=("draft",))
+@takes(ControllerStated, heading="Answer")
 @click.pass_context
 def plan_command(ctx: click.Context, /, **_: object) -> None:
     """Plan gamma from numbers; no model is needed.
@@ -67,8 +70,8 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
     if any(not isinstance(draft, str) for draft in ctx.params["drafts"] or ()):
         _print_drafts(ctx)
         return
-    records = (Choice, Answer, StoppingSettings, Graphs, Profiled, DraftsStated)
-    accepted, costs, choice, form, stopping, graphs, _, stated = filled(ctx, *records)
+    records = (Choice, Answer, StoppingSettings, Graphs, Profiled, DraftsStated, ControllerStated)
+    accepted, costs, choice, form, stopping, graphs, _, stated, chosen = filled(ctx, *records)
     choice = replace(choice, draft=stated.name)
     acceptance = accepted.make()
     adaptive = isinstance(acceptance, Recorded) and acceptance.adaptive
@@ -77,7 +80,8 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
             raise ValueError(f"`verification` adaptive cannot be combined with `{other}`")
     if stopping.stopping_rule is not None and stopping.p_min is None:
         raise ValueError("`stopping_rule` needs `p_min`")
-    _print(Question(acceptance, costs.make(), choice, form.server, stopping, graphs), form)
+    question = Question(acceptance, costs.make(), choice, form.server, stopping, graphs)
+    _print(question, form, chosen.controller or ())
 
 
 def _print_drafts(ctx: click.Context) -> None:
@@ -98,7 +102,7 @@ def _print_drafts(ctx: click.Context) -> None:
     answer(lambda: {**found.json(), "export": flags}, lambda: flags, form=form)
 
 
-def _print(question: Question, form: Answer) -> None:
+def _print(question: Question, form: Answer, controlled: Sequence[Run]) -> None:
     """Plans, and prints the plans or a server's flags, unless a number is impossible."""
     from specplan.api.plan import PlanResult
     from specplan.api.planning import answered as answer_of
@@ -134,6 +138,12 @@ def _print(question: Question, form: Answer) -> None:
             texts = ranked(question.recorded, rows[0].acceptance.source.draft_sampling)
             by_rank = AdaptivePlans(rows, texts)
             data, text, checked = by_rank.json, by_rank.text, True
+    if controlled:
+        from specplan.api.planning import compared
+        from specplan.reports.controller import ControllerReport
+
+        data, text, comment = ControllerReport(*compared(question, controlled)).added(data, text)
+        lost = comment + lost
     data, text = cache(data), cache(text)
     if checked:
         (text if form.server is None and not form.as_json else data)()  # ends on impossible numbers
