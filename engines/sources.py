@@ -1,7 +1,6 @@
 """Reads counts from sources: server URLs, and files that a kind of engine prints."""
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,14 +15,12 @@ from engines.kind import EngineKind, PrintedCounts, engine_kinds, listed
 from engines.observing.observation import Observation
 from engines.observing.printed import text_of
 from engines.servers.http import get_text
-from reference.files import MOST_BYTES, json_objects, text_blocks
+from reference.files import MOST_BYTES, json_objects, kind_of_text, text_blocks
 
 SCRAPE_SECONDS = 30.0
 STDIN = Path("/dev/stdin")
 # A log's first line of drafts must lie within so many bytes.
 HEAD_BYTES = 1_000_000_000
-# A text that no reader knows is described from so many characters.
-HEAD_CHARACTERS = 2000
 # Keys of the category of a request, which a user adds to an answer.
 CATEGORIES = ("category", "task")
 # Keys of files without counts of drafts, and what to do with such a file.
@@ -153,18 +150,8 @@ def _file(blocks: Iterator[str], gamma: int | None) -> Observation:
     programs = listed([answers.program for _, answers in _printing("JSON")])
     raise ValueError(
         f"must be a metrics page of {pages}, a log of {logs}, or JSON of {programs}, got "
-        f"{_what(text)}"
+        f"{kind_of_text(text)}"
     )
-
-
-def _what(text: str) -> str:
-    """Returns what a text is that no reader knows: an HTML page, binary, or its first line."""
-    if any(each in text[:HEAD_CHARACTERS] for each in "\0\ufffd"):
-        return "a binary file"
-    if text.lstrip().startswith("<"):
-        title = " ".join(re.sub(r"<[^>]*>", " ", text[:HEAD_CHARACTERS]).split())
-        return f"an HTML page, {title[:60]!r}"
-    return f"a text that begins {text.lstrip().partition(chr(10))[0][:60]!r}"
 
 
 def _answer(value: dict[str, Any], gamma: int | None) -> Observation:

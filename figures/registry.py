@@ -131,5 +131,6 @@ def find_figure(name: str) -> Entry:
     if name in FIGURES:
         return FIGURES[name]
     ending = [known for known in FIGURES if known.endswith(f"-{name}")]
-    near = ending or difflib.get_close_matches(name, FIGURES, n=1, cutoff=0.0)
-    raise ValueError(f"unknown figure {name!r}; did you mean {near[0]!r}? --list names them all")
+    near = ending or difflib.get_close_matches(name, FIGURES, n=3)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ":"
+    raise ValueError(f"unknown figure {name!r}{hint} --list names them all")

@@ -125,6 +125,8 @@ def _remove_left_behind(output: Path) -> None:
 # The largest JSON file, configuration, page or line of a log.
 MOST_BYTES = 64_000_000
 BLOCK_BYTES = 1 << 20
+# An unknown text is described from so many characters.
+HEAD_CHARACTERS = 2000
 
 
 def read_whole(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
@@ -154,7 +156,10 @@ def read_json(path: Path, decode: Callable[[bytes], Any] = json.loads) -> Any:
     except RecursionError:
         raise ValueError(f"{path} must be JSON, got lists or objects nested too deep") from None
     except ValueError as error:
-        raise ValueError(f"{path} must be JSON, got: {error}") from None
+        if content.startswith(b"\x1f\x8b"):
+            raise ValueError(f"{path} must be JSON, got a gzip file: unpack it first") from None
+        fault = _json_fault(content.decode("utf-8", "replace"), error)
+        raise ValueError(f"{path} must be JSON, got {fault}") from None
 
 
 def json_objects(text: str, name: str) -> list[dict[str, Any]]:
@@ -165,7 +170,8 @@ def json_objects(text: str, name: str) -> list[dict[str, Any]]:
         try:
             found = [json.loads(line) for line in text.split("\n") if line.strip()]
         except json.JSONDecodeError as error:
-            raise ValueError(f"{name} must be JSON or a JSON object a line, got: {error}") from None
+            fault = _json_fault(text, error)
+            raise ValueError(f"{name} must be JSON or a JSON object a line, got {fault}") from None
     objects = found if isinstance(found, list) else [found]
     if not objects:
         raise ValueError(f"{name} must hold at least one JSON object, got none")
@@ -173,6 +179,26 @@ def json_objects(text: str, name: str) -> list[dict[str, Any]]:
         if not isinstance(value, dict):
             raise ValueError(f"{name} must be JSON objects, got {type(value).__name__}")
     return objects
+
+
+def _json_fault(text: str, error: ValueError) -> str:
+    """Returns what a text is that a parser of JSON refused with an error."""
+    bare = text.strip()
+    if bare[:1] not in ("{", "[", '"'):
+        return kind_of_text(text)
+    ends = bare[-1:] in ("}", "]")
+    return f"faulty JSON: {error}" if ends else f"JSON that ends too early: {error}"
+
+
+def kind_of_text(text: str) -> str:
+    """Returns what a text is that no reader knows: an HTML page, binary, or its first line."""
+    head = text.lstrip()[:HEAD_CHARACTERS]
+    if any(each in head for each in "\0\ufffd"):
+        return "a binary file"
+    if head.startswith("<"):
+        title = " ".join(re.sub(r"<[^>]*>", " ", head).split())
+        return f"an HTML page, {title[:60]!r}"
+    return f"a text that begins {head.partition(chr(10))[0][:60]!r}"
 
 
 def text_blocks(path: Path) -> Iterator[str]:

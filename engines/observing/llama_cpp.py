@@ -136,7 +136,7 @@ def _answer(found: re.Match[str], tokens: int, gamma: int | None) -> Observation
     elif tokens == 0:
         if gamma is None:
             raise ValueError(
-                f"gamma must be given where a log does not count calls: {drafted} tokens drafted "
+                f"`gamma` must be given where a log does not count calls: {drafted} tokens drafted "
                 "without the line 'eval time = … / N tokens'"
             )
         drafts, error = unknown_calls(drafted, gamma)

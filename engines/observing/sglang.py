@@ -52,7 +52,7 @@ def read_page(text: str, gamma: int | None) -> Observation:
     calls = round(totals[CALLS])
     steps = round(page.last[STEPS]) if STEPS in page.last else gamma
     if steps is None:
-        raise ValueError("gamma must be given where a page lacks sglang:spec_num_steps, got none")
+        raise ValueError("`gamma` must be given where a page lacks sglang:spec_num_steps, got none")
     accepted = round(totals[GENERATED] - totals[REQUESTS]) - calls
     return replace(_counted(plain, steps, calls, accepted), model=page.model)
 
@@ -108,7 +108,7 @@ def _steps(settings: Mapping[str, str], gamma: int | None) -> int:
     )
     stated = steps if steps > 0 else block - 1
     if gamma is None and stated < 1:
-        raise ValueError("gamma must be given where a log lacks speculative_num_steps, got none")
+        raise ValueError("`gamma` must be given where a log lacks speculative_num_steps, got none")
     return stated if gamma is None else gamma
 
 
@@ -132,7 +132,7 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     steps = server.get("speculative_num_steps") if isinstance(server, Mapping) else None
     steps = gamma if steps is None else steps
     if not isinstance(steps, int) or steps < 1:
-        raise ValueError(f"gamma must be given as at least 1 with accept_length, got {steps}")
+        raise ValueError(f"`gamma` must be given as at least 1 with accept_length, got {steps}")
     if length > steps + 1:
         raise ValueError(f"accept_length must be at most {steps + 1}, gamma + 1, got {length:g}")
     tokens = whole_number(result, "total_output_tokens") - whole_number(result, "completed")

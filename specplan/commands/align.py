@@ -9,7 +9,7 @@ import click
 
 from specplan.options.answer import Printed, answer, json_option, output_option
 from specplan.options.command import Command, reads
-from specplan.options.declared import COUNT, option, takes
+from specplan.options.declared import COUNT, Whole, option, takes
 from specplan.options.model_options import MODEL_RECORDS, MODELS
 from specplan.reports.bar import Bar
 from specplan.reports.output import writable
@@ -56,7 +56,7 @@ class AlignOptions:
     temperature: float = option(default=0.0)
     fallback: float = option(default=0.6)
     rollback: float = option(default=2.0)
-    seed = option(type=click.IntRange(min=0), default=0)
+    seed = option(type=Whole(0), default=0)
     output = output_option(
         "Folder for the trained model; an interrupted run resumes from the files next to it.",
         required=True,

@@ -11,7 +11,7 @@ from estimator.settings import MOST_GAMMA
 from specplan.options import model_options as shared
 from specplan.options.answer import Printed, answer, json_option
 from specplan.options.command import Command, reads
-from specplan.options.declared import COUNT, option, rare, takes
+from specplan.options.declared import COUNT, Whole, option, rare, takes
 from specplan.reports.output import print_json, print_note
 from studies.bild import ONE_FALLBACK, ONE_ROLLBACK
 
@@ -52,7 +52,7 @@ class GenerateOptions:
 
     compiling = shared.compile_option
     prompt = option()
-    gamma = option(type=click.IntRange(1, MOST_GAMMA), default=4)
+    gamma = option(type=Whole(1, MOST_GAMMA), default=4)
     policy_name = option("--policy", default="fixed", metavar="POLICY")
     max_gamma = shared.max_gamma_option
     lenience = shared.lenience_option
@@ -65,7 +65,7 @@ class GenerateOptions:
     beams = option(type=COUNT)
     draft_beams = option(type=COUNT)
     show: bool = option()
-    seed = option(type=click.IntRange(min=0), default=0)
+    seed = option(type=Whole(0), default=0)
     as_json = json_option
 
 

@@ -8,7 +8,7 @@ import click
 
 from specplan.options.answer import Printed, answer, json_option, output_option
 from specplan.options.command import Command, reads
-from specplan.options.declared import COUNT, option, takes
+from specplan.options.declared import COUNT, Whole, option, takes
 from specplan.options.model_options import MODEL_RECORDS, MODELS, corpus_option
 from specplan.reports.bar import Bar
 from specplan.reports.studies import analysis_text, trained_text
@@ -50,17 +50,17 @@ class TrainHeadsOptions:
     kind = option(type=click.Choice(["blockwise", "eagle3"]), default="blockwise")
     target = option(default="embedded", metavar="NAME|FOLDER", show_default=True)
     sources = corpus_option
-    heads = option(type=click.IntRange(min=2), default=9)
+    heads = option(type=Whole(2), default=9)
     hidden = option(type=COUNT)
     unrolled = option(type=COUNT)
-    steps = option(type=click.IntRange(min=0), default=2000)
+    steps = option(type=Whole(0), default=2000)
     rate: float = option(default=0.003)
     positions = option(type=COUNT, default=512)
-    window = option(type=click.IntRange(min=2), default=256)
-    tokens = option(type=click.IntRange(min=2), default=300_000)
+    window = option(type=Whole(2), default=256)
+    tokens = option(type=Whole(2), default=300_000)
     joint: bool = option()
     device = option(type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
-    seed = option(type=click.IntRange(min=0), default=0)
+    seed = option(type=Whole(0), default=0)
     output = output_option(
         "Folder for the heads; an interrupted run resumes from the files next to it.",
         required=True,

@@ -15,7 +15,7 @@ from estimator.settings import MOST_GAMMA, TimingSettings
 from specplan.options import model_options as shared
 from specplan.options.answer import Written, output_option
 from specplan.options.command import Command, reads
-from specplan.options.declared import COUNT, option, takes
+from specplan.options.declared import COUNT, Whole, option, takes
 from specplan.options.values import contexts, integers
 from specplan.reports.bar import Bar, Kept
 from specplan.reports.output import describe, print_json, warn
@@ -49,7 +49,7 @@ class MeasureOptions:
     compiling = shared.compile_option
     verification = shared.verification_option
     temperature: float = option(default=1.0)
-    max_gamma = option(type=click.IntRange(1, MOST_GAMMA), default=16)
+    max_gamma = option(type=Whole(1, MOST_GAMMA), default=16)
     batch_size = option(type=COUNT, default=1)
     batches = option("--batch", callback=integers, metavar="B,B,...")
     context = option(callback=contexts, metavar="L,L,...")
@@ -57,7 +57,7 @@ class MeasureOptions:
     tokenizer = option(metavar="NAME|FOLDER")
     skip_bad_lines: bool = option()
     processes = option(type=COUNT)
-    seed = option(type=click.IntRange(min=0), default=0)
+    seed = option(type=Whole(0), default=0)
     output = output_option(
         "Write the profile here, and its traces as FILE.traces.npz. An interrupted run keeps the "
         "traces of finished prompts and repeats the timing."

@@ -11,7 +11,7 @@ from specplan.api.completed_costs import planned_costs, walled
 from specplan.api.settings import Graphs
 from specplan.options.answer import Pictured, answer
 from specplan.options.command import Command, fill
-from specplan.options.declared import option, rare, takes
+from specplan.options.declared import Whole, option, rare, takes
 from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import chosen_cost, cost_kinds
 from specplan.options.values import numbers, shares
@@ -38,8 +38,8 @@ class Trees(Pictured):
         "--acceptance-by-rank", callback=shares, metavar="R,R,..."
     )
     draft_pass_ms: tuple[float, ...] | None = rare(callback=numbers, metavar="MS,MS,...")
-    max_nodes: int = option(type=click.IntRange(1, MOST_NODES), default=64)
-    max_depth: int = rare(type=click.IntRange(1, MOST_DEPTH), default=MOST_DEPTH)
+    max_nodes: int = option(type=Whole(1, MOST_NODES), default=64)
+    max_depth: int = rare(type=Whole(1, MOST_DEPTH), default=MOST_DEPTH)
     server: str | None = option(
         "--export",
         type=click.Choice([*names_of(lambda kind: kind.exports and kind.exports.tree), OURS]),

@@ -4,6 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, field, fields, is_dataclass
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,37 @@ import click
 
 from specplan.options.help import show_all
 
-COUNT = click.IntRange(min=1)
+# The largest integer that an option takes where it has no other limit.
+LARGEST = 2**63 - 1
+
+
+class Whole(click.ParamType[int]):
+    """An option's type: an integer in [low, high], as 1000 or 1e3. None: without that limit."""
+
+    name = "integer"
+
+    def __init__(self, low: int | None = None, high: int | None = None) -> None:
+        self.low, self.high = low, high
+        least = "" if low is None else f" of at least {low}"
+        self._rule = f"must be an integer{least if high is None else f' from {low} to {high}'}"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Returns the integer; raises a usage error that states the range."""
+        low = -LARGEST if self.low is None else self.low
+        high = LARGEST if self.high is None else self.high
+        try:
+            exact = Decimal(str(value))
+            if low <= exact <= high and exact == int(exact):
+                return int(exact)
+        except InvalidOperation:  # no number, or NaN
+            pass
+        return self.fail(f"{self._rule}, got {value}", param, ctx)
+
+
+COUNT = Whole(1)
+DRAFTED = Whole(1, 10_000)
 # Types of options by the annotation of their field; an option of a `bool` is a flag.
-_TYPES = {"float": float, "int": int, "Path": click.Path(path_type=Path)}
+_TYPES = {"float": float, "int": Whole(), "Path": click.Path(path_type=Path)}
 # A field in a docstring: the name, then help in one or several lines.
 _HELP = re.compile(r"^(\w+): (.*(?:\n  .*)*)", re.MULTILINE)
 

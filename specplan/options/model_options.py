@@ -18,7 +18,7 @@ from estimator.settings import (
     TargetSettings,
     TimingSettings,
 )
-from specplan.options.declared import COUNT, declare, option, rare
+from specplan.options.declared import COUNT, Whole, declare, option, rare
 from specplan.options.values import duration, integers, listing, near
 from studies.bild import CERTAINTY, DISTANCE
 
@@ -196,9 +196,7 @@ compile_option = rare(
 )
 max_gamma_option = rare(
     "--max-gamma",
-    type=click.IntRange(min=1, max=MOST_GAMMA),
+    type=Whole(1, MOST_GAMMA),
     help=f"Longest draft of policies other than fixed.  [default: {MAX_GAMMA}]",
 )
-seed_option = rare(
-    "--seed", type=click.IntRange(min=0), default=0, help="Seed of texts and of their order."
-)
+seed_option = rare("--seed", type=Whole(0), default=0, help="Seed of texts and of their order.")

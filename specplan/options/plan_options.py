@@ -20,7 +20,7 @@ from specplan.api.settings import (
     StoppingSettings,
 )
 from specplan.options.answer import Paged, Pictured, Written
-from specplan.options.declared import COUNT, declare, option, rare
+from specplan.options.declared import COUNT, DRAFTED, Whole, declare, option, rare
 from specplan.options.expected import Expecting
 from specplan.options.values import EngineName, callback, duration, numbers
 from specplan.reports.output import writable
@@ -32,18 +32,18 @@ declare(
     target=rare("--target", metavar="NAME"),
     draft=option("--draft", metavar="NAME"),
     draft_kind=option(type=click.Choice(tuple(DRAFT_KINDS))),
-    max_gamma=rare(metavar="G"),
+    max_gamma=rare(type=DRAFTED, metavar="G"),
 )
 declare(
     Choice,
     c_hat=rare(),
-    gamma=option(metavar="G"),
+    gamma=option(type=DRAFTED, metavar="G"),
     near=rare(type=click.FloatRange(0, 100, max_open=True), metavar="PERCENT"),
 )
 declare(
     Graphs,
-    graph_tokens=rare(type=click.IntRange(min=0), metavar="N"),
-    graph_requests=rare(type=click.IntRange(min=0), metavar="N"),
+    graph_tokens=rare(type=Whole(0), metavar="N"),
+    graph_requests=rare(type=Whole(0), metavar="N"),
 )
 declare(StoppingSettings, p_min=option(metavar="auto|P,…"), stopping_rule=rare(metavar="RULE"))
 
@@ -146,7 +146,7 @@ declare(
     cached_share=option(metavar="SHARE"),
     cache_tokens=rare(metavar="N"),
     gamma=option(metavar="G"),
-    max_gamma=rare(metavar="G"),
+    max_gamma=rare(type=DRAFTED, metavar="G"),
     alpha_spread=rare(metavar="SD"),
 )
 

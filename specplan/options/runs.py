@@ -88,8 +88,6 @@ def parse_run(text: str) -> Run:
         accepted = seen.counted if seen.drafts > 0 else None
         model, share = seen.model, seen.draft_share
     gamma = _integer(stated, "gamma")
-    if gamma < 0:
-        raise ValueError(f"gamma must be at least 0 (0: no speculation), got {gamma}")
     load = LoadPoint(_integer(stated, "context", DEFAULT_CONTEXT), _integer(stated, "batch", 1))
     error = USUAL_ERROR
     if "error" in stated:
@@ -210,10 +208,15 @@ def _integer(stated: Mapping[str, str], key: str, default: int | None = None) ->
         return default
     if key not in stated:
         raise ValueError(f"{key} must be given, got {', '.join(stated)}")
+    least, most = (0, 10_000) if key == "gamma" else (1, math.inf)
     try:
-        return int(stated[key])
+        number = _number(stated[key])
     except ValueError:
-        raise ValueError(f"{key} must be an integer, got {stated[key]}") from None
+        number = math.nan
+    if not (number.is_integer() and least <= number <= most):
+        limit = f"from 0 (no speculation) to {most}" if key == "gamma" else "of at least 1"
+        raise ValueError(f"{key} must be an integer {limit}, got {stated[key]}")
+    return int(number)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import click
 
 from specplan.api.drafts import SizedDraft
 from specplan.options.answer import Pictured, Written
-from specplan.options.declared import COUNT, option, rare
+from specplan.options.declared import COUNT, DRAFTED, Whole, option, rare
 from specplan.options.deployment import parse_drafts
 from specplan.options.plan_options import latency_targets
 from specplan.options.values import EngineName, callback, integers, parse_numbers
@@ -85,7 +85,7 @@ class SizedModels:
     )
     dtypes: tuple[str | None, ...] = option("--dtype", default=None, callback=names, metavar="NAME")
     activations: str | None = rare(type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"]))
-    max_gamma: int = rare(type=COUNT, default=32, metavar="G")
+    max_gamma: int = rare(type=DRAFTED, default=32, metavar="G")
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class SizedMachines:
     max_gpus: int = option(type=COUNT, default=64, metavar="N")
     engine: str | None = option(type=EngineName())
     slots: int = rare(type=COUNT, default=256, metavar="N")
-    chunk_tokens: int = rare(type=click.IntRange(min=0), default=2048, metavar="N")
+    chunk_tokens: int = rare(type=Whole(0), default=2048, metavar="N")
     cached_share: float = option(default=0.0, metavar="SHARE")
 
 

@@ -33,7 +33,7 @@ def callback(parse: Callable[[Typed], Value]) -> Callback[Typed, Value]:
         try:
             return parse(value)
         except ValueError as error:
-            raise click.BadParameter(str(error)) from None
+            raise click.BadParameter(str(error).replace("`", "")) from None
 
     return parsed
 
@@ -127,8 +127,8 @@ def contexts(text: str) -> tuple[int, ...]:
             first *= 2
         found.append(last)
     for number in found:
-        if not number.is_integer():
-            raise ValueError(f"{number:g} is not an integer")
+        if not (number.is_integer() and number >= 1):
+            raise ValueError(f"must be an integer of at least 1, got {number:g}")
     return tuple(map(int, found))
 
 

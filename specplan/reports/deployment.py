@@ -95,11 +95,14 @@ def graphs_line(wall: Wall) -> str:
 
 
 def does_not_fit(setting: CostSetting) -> str:
-    """Returns a sentence that a batch does not fit, with the memory that each GPU would need."""
-    assert setting.load is not None
+    """Returns a sentence that a batch does not fit, with what would."""
+    load = setting.load
+    assert load is not None
+    most = f"a batch of {load.most_batch} or less, " if load.most_batch else ""
     return (
-        f"Does NOT fit: batch {setting.batch} at context {setting.load.context} needs "
-        f"{setting.load.needed_gb or 0:.0f} GB of weights and caches on each GPU."
+        f"Does NOT fit: batch {setting.batch} at context {load.context} needs "
+        f"{load.needed_gb or 0:.0f} GB of weights and caches on each GPU, which has "
+        f"{load.memory_gb or 0:.0f} GB. Take {most}more GPUs (--tp) or a smaller --dtype."
     )
 
 

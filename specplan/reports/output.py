@@ -18,14 +18,19 @@ _SPACED_LIST = re.compile(r"Got unexpected extra arguments? \([\d.,%/: \]]+\)")
 _MACHINE_ERRORS = frozenset((errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.ENOMEM))
 
 
-def writable(_ctx: click.Context, _param: click.Parameter, value: Path) -> Path:
+def writable(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
     """Returns an output path unchanged; refuses, before any long run, a path that is not writable.
 
     It is the callback of options that name an output file. It does not touch the file, and for a
-    link it checks the target. A device or a pipe needs no writable folder. "-" is stdout.
+    link it checks the target. A device or a pipe needs no writable folder. "-" is stdout. Two
+    options of a command must not name one file.
     """
     if value == Path("-"):
         return STDOUT
+    outputs = ctx.meta.setdefault("specplan.outputs", {})
+    other = outputs.setdefault(os.path.realpath(value), param)
+    if other is not param and (value.is_file() or not value.exists()):
+        raise click.BadParameter(f"{value} is also the file of {other.opts[-1]}: name another")
     if value.is_dir():
         raise click.BadParameter(f"{value} is a folder")
     if value.exists() and not value.is_file():

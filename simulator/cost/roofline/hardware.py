@@ -102,6 +102,8 @@ ALIASES: Mapping[str, str] = {
 _MAKERS = frozenset({"nvidia", "geforce", "amd", "radeon", "intel", "apple", "gpu"})
 _SAME_WORDS = {"mobile": "laptop", "notebook": "laptop"}
 _SERIES = re.compile("rtx|rx|arcpro|arc")
+# Letters of a series such as h100 or a10g, of which another letter names another card.
+SHORT_SERIES = 2
 
 
 def _spelling(name: str) -> str:
@@ -117,16 +119,22 @@ _NAMES = {_SERIES.sub("", spelling, count=1): name for spelling, name in _NAMES.
 def _nearest(spelling: str) -> list[str]:
     """Returns up to three names that may be meant, the most similar first.
 
-    A number with another digit is another card, so digits may be swapped, or one too many or few.
+    Another digit, or another letter of a short series, is another card. So signs may be swapped, or
+    one too many or few.
     """
-    typed = re.sub("[^0-9]", "", spelling)
     near: dict[str, str] = {}
     for similar in get_close_matches(spelling, _NAMES, len(_NAMES), 0.7):
-        digits = re.sub("[^0-9]", "", similar)
-        one_off = abs(len(digits) - len(typed)) == 1 and (digits in typed or typed in digits)
-        if one_off or sorted(digits) == sorted(typed):
+        typed, known = (re.sub("[^0-9]", "", each) for each in (spelling, similar))
+        series, own = (re.sub("[^a-z]", "", each) for each in (spelling, similar))
+        if _mistyped(typed, known) and (len(own) > SHORT_SERIES or _mistyped(series, own)):
             near.setdefault(ALIASES.get(_NAMES[similar], _NAMES[similar]), _NAMES[similar])
     return list(near.values())[:3]
+
+
+def _mistyped(typed: str, known: str) -> bool:
+    """Returns whether signs of a known text are swapped, or one is too many or too few."""
+    one_off = abs(len(known) - len(typed)) == 1 and (known in typed or typed in known)
+    return one_off or sorted(known) == sorted(typed)
 
 
 def find_hardware(name: str) -> Hardware:

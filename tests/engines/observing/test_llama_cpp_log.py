@@ -109,7 +109,7 @@ def test_where_calls_are_not_counted_their_number_is_in_doubt(saved) -> None:
     low, high = (float(np.exp(mean + side * 2 * variance**0.5)) for side in (-1, 1))
     assert low < 1.2 * 1.61
     assert high > 0.8 * 5.88
-    with pytest.raises(ValueError, match="gamma must be given where a log does not count calls"):
+    with pytest.raises(ValueError, match="`gamma` must be given where a log does not count calls"):
         saved(FORMS["rate"])
 
 

@@ -136,7 +136,7 @@ def test_an_answer_counts_the_steps_that_did_not_draft() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (STEADY, "gamma must be given where a log lacks speculative_num_steps, got none"),
+        (STEADY, "`gamma` must be given where a log lacks speculative_num_steps, got none"),
         (STEADY.replace("accept len: 2.4, ", ""), "a log of SGLang must have lines 'Decode batch … "
          "accept len: …', got 4 without accept len: speculation is off"),
     ],

@@ -137,7 +137,7 @@ def test_counts_and_times_are_read(
         ),
         (
             sglang_page(calls=9, generated=20, requests=1, steps=None),
-            "gamma must be given where a page lacks sglang:spec_num_steps, got none",
+            "`gamma` must be given where a page lacks sglang:spec_num_steps, got none",
         ),
         (
             "<html>not found</html>",
@@ -155,7 +155,7 @@ def test_counts_and_times_are_read(
         ),
         ('{"timings": {"predicted_n": 5}}', "timings must have draft_n, got none: speculation is"),
         ('{"error": 1}', "must have timings .* spec_decode_num_drafts .* or metrics .*, got error"),
-        ("{", "JSON of drafts must be JSON or a JSON object a line, got: "),
+        ("{", "JSON of drafts must be JSON or a JSON object a line, got JSON that ends too early: "),
         ("[1]", "JSON of drafts must be JSON objects, got int"),
         (
             BENCH.replace("spec_decode", "decode"),
@@ -164,7 +164,7 @@ def test_counts_and_times_are_read(
         (BENCH.replace("5.0", '"5"'), "mean_tpot_ms must be a number of at least 0, got '5'"),
         (
             SGLANG_BENCH,
-            "gamma must be given as at least 1 with accept_length, got None",
+            "`gamma` must be given as at least 1 with accept_length, got None",
         ),
         (
             SGLANG_BENCH.replace("2.5", "null"),

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from specplan.options.declared import Option, declared, option, rare, takes
+from specplan.options.declared import Option, Whole, declared, option, rare, takes
 
 
 class Shared:
@@ -60,7 +60,7 @@ def test_a_field_names_its_option_and_says_its_type() -> None:
     assert found["output"].type.type is Path
     assert [found[name].type for name in ("lenience", "near")] == [click.FLOAT, click.FLOAT]
     assert found["text"].type is click.STRING
-    assert (found["max_gamma"].type, found["max_gamma"].default) == (click.INT, 8)
+    assert (type(found["max_gamma"].type), found["max_gamma"].default) == (Whole, 8)
     assert found["wide"].is_flag
     # The help is in the docstring of the class, or stated.
     assert found["max_gamma"].help == "Longest draft, of those that are run.  [default: a few]"
