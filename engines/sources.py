@@ -99,7 +99,8 @@ def _scrape(source: str, gamma: int | None, timeout_seconds: float) -> Observati
                 version = _version(base, metrics.version_page, timeout_seconds)
                 return replace(metrics.read(page, gamma), version=version)
     titles = listed([f"{kind.title}'s" for kind, _ in known])
-    raise ValueError(f"a metrics page must be {titles}, got none of their metrics")
+    found = kind_of_text(page) if page.lstrip().startswith("<") else "none of their metrics"
+    raise ValueError(f"a metrics page must be {titles}, got {found}")
 
 
 def _version(base: str, path: str | None, timeout_seconds: float) -> str | None:

@@ -38,7 +38,7 @@ EARLY = (
     "       eval time =    5846.15 ms /   456 tokens (   12.82 ms per token)\n"
     "draft acceptance rate = 0.61000 (  305 accepted /   500 generated)\n"
 )
-CHEAP = ("plan", "tree", "traffic", "observe", "reports", "mistakes")
+CHEAP = ("plan", "tree", "traffic", "observe", "reports")
 TRACE = "time,prompt_tokens,output_tokens\n"
 FILES = {
     # Results of benches, with and without drafts, times and counts.
