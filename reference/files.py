@@ -193,7 +193,7 @@ def _json_fault(text: str, error: ValueError) -> str:
 def kind_of_text(text: str) -> str:
     """Returns what a text is that no reader knows: an HTML page, binary, or its first line."""
     head = text.lstrip()[:HEAD_CHARACTERS]
-    if any(each in head for each in "\0\ufffd"):
+    if any(sign in head for sign in "\0\ufffd"):
         return "a binary file"
     if head.startswith("<"):
         title = " ".join(re.sub(r"<[^>]*>", " ", head).split())

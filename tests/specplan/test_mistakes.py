@@ -46,14 +46,14 @@ FILES = {
 @pytest.fixture(scope="module")
 def folder(folders: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a copy of the folder of models, with files that cannot be used."""
-    found = shutil.copytree(folders, tmp_path_factory.mktemp("mistakes") / "files")
+    root = shutil.copytree(folders, tmp_path_factory.mktemp("mistakes") / "files")
     for name, text in FILES.items():
-        (found / name).write_text(text, encoding="utf-8")
-    (found / "bytes").write_bytes(b"\xff\xfe\x00")
-    (found / "made.json.gz").write_bytes(gzip.compress(b"{}"))
-    (found / "model.gguf").write_bytes(b"GGUF\x03\0\0\0")
-    (found / "folder").mkdir()
-    return found
+        (root / name).write_text(text, encoding="utf-8")
+    (root / "bytes").write_bytes(b"\xff\xfe\x00")
+    (root / "made.json.gz").write_bytes(gzip.compress(b"{}"))
+    (root / "model.gguf").write_bytes(b"GGUF\x03\0\0\0")
+    (root / "folder").mkdir()
+    return root
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_a_mistake_gets_one_line(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     _forbid(monkeypatch, "closed.json")
     before = sorted(folder.iterdir())
-    typed = [each.format(**servers) if "{" in each else each for each in words]
+    typed = [word.format(**servers) if "{" in word else word for word in words]
     assert_refused(CliRunner().invoke(main, typed), message)
     assert sorted(folder.iterdir()) == before
 

@@ -124,9 +124,9 @@ def _nearest(spelling: str) -> list[str]:
     """
     near: dict[str, str] = {}
     for similar in get_close_matches(spelling, _NAMES, len(_NAMES), 0.7):
-        typed, known = (re.sub("[^0-9]", "", each) for each in (spelling, similar))
-        series, own = (re.sub("[^a-z]", "", each) for each in (spelling, similar))
-        if _mistyped(typed, known) and (len(own) > SHORT_SERIES or _mistyped(series, own)):
+        typed, known = (re.sub("[^0-9]", "", name) for name in (spelling, similar))
+        series, letters = (re.sub("[^a-z]", "", name) for name in (spelling, similar))
+        if _mistyped(typed, known) and (len(letters) > SHORT_SERIES or _mistyped(series, letters)):
             near.setdefault(ALIASES.get(_NAMES[similar], _NAMES[similar]), _NAMES[similar])
     return list(near.values())[:3]
 
