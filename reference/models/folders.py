@@ -1,5 +1,6 @@
 """Folders of models as save_pretrained writes them, and why one cannot be loaded."""
 
+import json
 from pathlib import Path
 
 CONFIGURATION = "config.json"
@@ -47,3 +48,49 @@ def _first_line(error: Exception) -> str:
         line = " ".join(text.split())
     # The message of other errors ("'x'" of a KeyError) needs the type to be understood.
     return line if isinstance(error, OSError | ValueError) else f"{type(error).__name__}: {line}"
+
+
+def require_alike_vocabularies(target: str, draft: str) -> None:
+    """Refuses two models whose files have different vocabularies, without loading PyTorch.
+
+    Reads tokenizer.json of folders and of the hub's cache; a model without that file is not judged.
+    """
+    known = [(name, _vocabulary(name)) for name in (target, draft)]
+    (_, of_target), (_, of_draft) = known
+    if of_target and of_draft and of_target != of_draft:
+        raise ValueError(different_tokenizers(*((name, len(tokens)) for name, tokens in known)))
+
+
+def different_tokenizers(target: tuple[str, int], draft: tuple[str, int]) -> str:
+    """Returns the message that two models, each a name and its number of tokens, do not match."""
+    return (
+        f"target and draft must share one tokenizer, got {target[0]} with {target[1]} tokens and "
+        f"{draft[0]} with {draft[1]}"
+    )
+
+
+def _vocabulary(name: str) -> dict[str, int]:
+    """Returns a model's tokens with their ids; empty if its files do not state them."""
+    tokenizer, settings = (_file(name, file) for file in ("tokenizer.json", "tokenizer_config.json"))
+    try:
+        found = json.loads(tokenizer.read_bytes()) if tokenizer else {}
+        tokens = dict(found["model"]["vocab"])
+        tokens |= {added["content"]: added["id"] for added in found["added_tokens"]}
+        more = json.loads(settings.read_bytes()) if settings else {}
+        named = more.get("added_tokens_decoder", {}).items()
+        return tokens | {added["content"]: int(number) for number, added in named}
+    except (ValueError, KeyError, TypeError, OSError):
+        return {}
+
+
+def _file(name: str, file: str) -> Path | None:
+    """Returns a file of a model's folder, or of the hub's cache; None if neither has it."""
+    if Path(name).is_dir():
+        return path if (path := Path(name) / file).is_file() else None
+    try:
+        from huggingface_hub import try_to_load_from_cache
+
+        cached = try_to_load_from_cache(name, file)
+    except (ImportError, ValueError):
+        return None
+    return Path(cached) if isinstance(cached, str) else None

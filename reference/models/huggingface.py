@@ -9,7 +9,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from reference.models.architectures import CausalModel, EncoderDecoderModel
 from reference.models.cached_model import CachedModel
-from reference.models.folders import unloadable
+from reference.models.folders import different_tokenizers, unloadable
 from reference.models.hub import UNLOADABLE, quiet, require_reachable
 from reference.models.recurrent_model import RecurrentModel, is_recurrent_model
 
@@ -143,8 +143,7 @@ def require_same_tokenizer(target: Any, draft: Any, *, target_name: str, draft_n
     """Refuses a pair with different tokenizers."""
     if target.get_vocab() != draft.get_vocab():
         raise ValueError(
-            f"target and draft must share one tokenizer, got {target_name} with {len(target)} "
-            f"tokens and {draft_name} with {len(draft)}"
+            different_tokenizers((target_name, len(target)), (draft_name, len(draft)))
         )
 
 

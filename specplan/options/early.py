@@ -60,11 +60,13 @@ def _refuse_prompts(text: PromptSettings, prompt: str | None) -> None:
 def _refuse_drafts(models: ModelSettings) -> None:
     from estimator.draft_names.kind import draft_names, parse_drafter, walk
     from estimator.draft_names.models import Embedded, HuggingFace
-    from reference.models.folders import require_folder
+    from reference.models.folders import require_alike_vocabularies, require_folder
 
     for part in (part for name in draft_names(models) for part in walk(parse_drafter(name))):
         if isinstance(part, HuggingFace):
             require_folder(part.name)
+            if models.target not in (None, "embedded") and not models.trust_remote_code:
+                require_alike_vocabularies(str(models.target), part.name)
         if isinstance(part, Embedded):
             part.require(models.target or "embedded", tokenizer=None, settings=models)
 
