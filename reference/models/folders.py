@@ -55,10 +55,10 @@ def require_alike_vocabularies(target: str, draft: str) -> None:
 
     Reads tokenizer.json of folders and of the hub's cache; a model without that file is not judged.
     """
-    known = [(name, _vocabulary(name)) for name in (target, draft)]
-    (_, of_target), (_, of_draft) = known
+    both = [(name, _vocabulary(name)) for name in (target, draft)]
+    (_, of_target), (_, of_draft) = both
     if of_target and of_draft and of_target != of_draft:
-        raise ValueError(different_tokenizers(*((name, len(tokens)) for name, tokens in known)))
+        raise ValueError(different_tokenizers(*((name, len(tokens)) for name, tokens in both)))
 
 
 def different_tokenizers(target: tuple[str, int], draft: tuple[str, int]) -> str:
@@ -71,11 +71,11 @@ def different_tokenizers(target: tuple[str, int], draft: tuple[str, int]) -> str
 
 def _vocabulary(name: str) -> dict[str, int]:
     """Returns a model's tokens with their ids; empty if its files do not state them."""
-    tokenizer, settings = (_file(name, file) for file in ("tokenizer.json", "tokenizer_config.json"))
+    tokenizer, settings = _file(name, "tokenizer.json"), _file(name, "tokenizer_config.json")
     try:
-        found = json.loads(tokenizer.read_bytes()) if tokenizer else {}
-        tokens = dict(found["model"]["vocab"])
-        tokens |= {added["content"]: added["id"] for added in found["added_tokens"]}
+        parsed = json.loads(tokenizer.read_bytes()) if tokenizer else {}
+        tokens = dict(parsed["model"]["vocab"])
+        tokens |= {added["content"]: added["id"] for added in parsed["added_tokens"]}
         more = json.loads(settings.read_bytes()) if settings else {}
         named = more.get("added_tokens_decoder", {}).items()
         return tokens | {added["content"]: int(number) for number, added in named}

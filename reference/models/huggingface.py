@@ -142,9 +142,7 @@ def load_tokenizer(
 def require_same_tokenizer(target: Any, draft: Any, *, target_name: str, draft_name: str) -> None:
     """Refuses a pair with different tokenizers."""
     if target.get_vocab() != draft.get_vocab():
-        raise ValueError(
-            different_tokenizers((target_name, len(target)), (draft_name, len(draft)))
-        )
+        raise ValueError(different_tokenizers((target_name, len(target)), (draft_name, len(draft))))
 
 
 def require_same_kind(target: CachedModel, draft: CachedModel) -> None:
