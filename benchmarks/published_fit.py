@@ -11,7 +11,6 @@ over the root of their number. The rounds end where the means no longer move.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,10 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from published_deployed import Deployed, deployments
 from published_rows import Row
-from scipy.special import ndtri
 
 from simulator.cost.fitted.machine import COUNT, PARAMETERS
-from simulator.cost.fitted.prior import SCALE
 
 MOST_ROUNDS, MOVED = 60, 2e-3
 # Degrees of freedom of the tails.
@@ -44,8 +41,6 @@ FIRST_OVER_KERNELS = {
 RIDGE, RIDGE_BOTH = 2.0, 6.0
 # As many deployments as each group's errors count for.
 ERROR_COUNT = 2.0
-# Sources that shrink the doubt of a kind of draft half-way to the common doubt.
-DOUBT_COUNT = 2.0
 # Bounds of the errors of a time, of a run's speed-up, and of all speed-ups of a load.
 LEAST_ERRORS, MOST_ERRORS = np.array([0.02, 0.015, 0.01]), np.array([0.2, 1.0, 1.0])
 
@@ -127,7 +122,6 @@ def fit(rows: Sequence[Row], first: First = ROOFLINE) -> dict[str, Any]:
         errors = _errors(deployed, np.minimum(robust, weights))
         if np.abs(effects - before).max() < MOVED:
             break
-    doubts_of = _doubts(deployed, robust, design, ridge, covariance, first)
     return {
         "parameters": list(PARAMETERS),
         "deployments": len(deployed),
@@ -139,7 +133,6 @@ def fit(rows: Sequence[Row], first: First = ROOFLINE) -> dict[str, Any]:
         },
         "effects": {name: _rounded(row) for name, row in zip(names, effects[1:], strict=True)},
         "covariance": [_rounded(row) for row in covariance],
-        "doubts": {name: float(f"{doubt:.4g}") for name, doubt in sorted(doubts_of.items())},
         "errors": {name: _rounded(values) for name, values in sorted(errors.items())},
     }
 
@@ -179,45 +172,6 @@ def _errors(
         own = (4 * by_group[group] + sums) / (4 + counts)
         each.errors = np.clip(np.sqrt(own), LEAST_ERRORS, MOST_ERRORS)
     return {name: np.minimum(np.sqrt(value), MOST_ERRORS) for name, value in by_group.items()}
-
-
-def _doubts(
-    deployed: Sequence[Deployed],
-    weights: NDArray[np.float64],
-    design: NDArray[np.float64],
-    ridge: NDArray[np.float64],
-    covariance: NDArray[np.float64],
-    first: First,
-) -> dict[str, float]:
-    """Returns by how much deviations are too small, at least 1, for each kind of draft.
-
-    Every source's gains are predicted by the means without it; the 90 % quantile of how many
-    deviations they are off, over a normal law's, shrunk to 1 for few sources.
-    """
-    owners = np.array([each.first.owner for each in deployed])
-    found = np.array([each.logs for each in deployed])
-    off: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
-    for owner in set(owners):
-        others = owners != owner
-        effects = _effects(design[others], weights[others], ridge, found[others], first)
-        for index in np.flatnonzero(~others):
-            each, mean = deployed[index], design[index] @ effects
-            gains = each.evidence.paired
-            slopes = each.evidence.slopes(mean)[gains]
-            own = SCALE * np.einsum("ij,jk,ik->i", slopes, covariance, slopes)
-            far = np.abs(each.evidence.misfit(mean)[gains]) / np.sqrt(
-                own + each.errors[1] ** 2 + each.errors[2] ** 2
-            )
-            of_kind = off[each.first.traits.draft]
-            of_kind += [(float(one), each.weight / len(far), owner) for one in far]
-    doubts = {}
-    for name, rows in off.items():
-        far, weight = (np.array(column) for column in list(zip(*sorted(rows), strict=True))[:2])
-        quantile = far[np.searchsorted(np.cumsum(weight), 0.9 * weight.sum())]
-        sources = len({owner for *_, owner in rows})
-        share = sources / (sources + DOUBT_COUNT)
-        doubts[name] = max(1.0, float(quantile / ndtri(0.95)) ** share)
-    return doubts
 
 
 def _effects(

@@ -2,19 +2,20 @@
 
 published_models.json has the shapes, counted from the sizes in published config.json files as known
 (heads whose configuration was not found: from their stated or usual sizes), mean bits a weight of
-llama.cpp's mixed formats, GPUs that the catalogue lacks, and the pages.
+llama.cpp's mixed formats, GPUs that the catalogue lacks (and their chips, if known), and the pages.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from estimator.costs.same_chip import kernels_of
+from estimator.costs.kernel_tables import MeasuredKernels
+from estimator.costs.same_chip import OtherMemory, kernels_of
 from simulator.cost.fitted.kernels import KernelMachine
 from simulator.cost.fitted.machine import PARAMETERS, Machine, RooflineMachine, Work
 from simulator.cost.fitted.runs import LoadPoint
@@ -100,8 +101,14 @@ def kernel_machine(machine: Machine, engine: str) -> Machine | None:
     gpu = deployment.hardware.name
     if isinstance(machine, BatchExpanding):
         return None
+    chip = KNOWN["chips"].get(gpu)
     try:
-        return PublishedKernels(deployment, kernels_of(gpu, engine), widths=widths)
+        if chip is None:
+            tables = kernels_of(gpu, engine)
+        else:
+            measured = MeasuredKernels(chip, engine)
+            tables = OtherMemory(measured, find_hardware(chip), deployment.hardware)
+        return PublishedKernels(deployment, tables, widths=widths)
     except ValueError:
         return None
 
@@ -131,6 +138,10 @@ def _hardware(gpu: str) -> Hardware:
     known = KNOWN["hardware"][gpu]
     if isinstance(known, str):
         return find_hardware(known)
+    if gpu in KNOWN["chips"]:
+        bandwidth, memory = 1e9 * known["gigabytes_a_second"], 1e9 * known["gigabytes"]
+        same = find_hardware(KNOWN["chips"][gpu])
+        return replace(same, name=gpu, bandwidth=bandwidth, memory_bytes=memory)
     return own_hardware(
         flops=1e12 * known["tera"],
         bandwidth=1e9 * known["gigabytes_a_second"],

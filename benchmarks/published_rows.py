@@ -31,8 +31,6 @@ HERE = Path(__file__).parent
 KEPT_OUT = ("Tencent/AngelSlim", "vllm-project/vllm")
 # Single reports of cards that people own, which are predicted, but made no fit better.
 REPORTS = ("ggml-org/llama.cpp", "CCoffie/CalebCoffie.com", "njannasch")
-# Kinds of draft whose passes take little of their time.
-OUTSIDE = ("model", "n-gram")
 # Where a page does not say: the tokens in a cache, and the prompt tokens for each emitted one.
 USUAL_CONTEXT, USUAL_PROMPTS = 1000, 1.0
 # Tokens of usual prompts of a data set, its chat template included.
@@ -75,6 +73,16 @@ class Row:
         draft, pcie = draft_class(self.facts["kind"]), over_pcie(served.deployment)
         several = served.deployment.conditions.gpus > 1
         return Traits(engine, draft, kinds.get(weights, "gguf"), mixture, pcie, several)
+
+    @property
+    def eager(self) -> bool:
+        """Whether a draft model's kernels were launched one by one, as vLLM 0.23 did.
+
+        Its graphs were captured and not replayed (vLLM's pull request 47460). No fit has such
+        rows, but they are predicted.
+        """
+        known = self.facts["engine"] == "vllm" and self.facts["version"].startswith("0.23")
+        return known and self.facts["kind"] == "draft model"
 
     @property
     def server(self) -> tuple[str, ...]:
@@ -142,13 +150,12 @@ def read_table() -> list[dict[str, str]]:
 def over_kernels(rows: Sequence[Row]) -> list[Row]:
     """Returns the rows whose GPU, server and formats have measured kernels, priced by those.
 
-    Caches are priced with 16 bits, so that rows with 8-bit caches are not covered. Draft models and
-    look-ups are left out: what servers spend on them outside of passes differs a hundredfold, and
-    is the roofline's prior over kernels, too.
+    Caches are priced with 16 bits, so that rows with 8-bit caches are not covered. Look-ups are
+    left out: they run on the CPU.
     """
     found = []
     for row in rows:
-        if row.traits.draft in OUTSIDE:
+        if row.traits.draft == "n-gram":
             continue
         machine = kernel_machine(row.machine, row.facts["engine"])
         if machine is None or "KV fp8" in row.facts["format"]:

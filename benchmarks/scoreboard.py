@@ -10,6 +10,7 @@ The fits take four minutes on one core.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,8 @@ def cells(predicted: Guess, basis: str) -> dict[str, str | float]:
     """Returns a row of the scoreboard: speed-ups are ratios of times per token, K is `gamma`."""
     row = predicted.row
     known: dict[str, str | float] = {name: row.facts[name] for name in FACTS}
+    # The page adds the number of GPUs.
+    known["gpu"] = re.sub(r"^\d+x ", "", row.facts["gpu"])
     known["class"], known["basis"] = row.traits.draft, basis
     known |= {name: json.loads(row.facts[name]) for name in COUNTS if row.facts[name]}
     logs = (predicted.measured, predicted.log, predicted.low, predicted.high)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from estimator.costs.kernel_tables import MeasuredKernels
+from estimator.costs.kernel_tables import SYSTEMS, MeasuredKernels
 from simulator.cost.fitted.kernels import KernelTables
 from simulator.cost.roofline.hardware import Hardware, find_hardware
 
@@ -18,8 +18,11 @@ def kernels_of(gpu: str, engine: str | None) -> KernelTables:
 
     Raises ValueError if none were measured there, or on a GPU of the same chip.
     """
-    if gpu not in SAME_CHIP:
+    if gpu in SYSTEMS:
         return MeasuredKernels(gpu, engine)
+    if gpu not in SAME_CHIP:
+        covered = ", ".join((*SYSTEMS, *SAME_CHIP))
+        raise ValueError(f"no kernels were measured on {gpu} (only on {covered})")
     measured = SAME_CHIP[gpu]
     tables = MeasuredKernels(measured, engine)
     return OtherMemory(tables, find_hardware(measured), find_hardware(gpu))

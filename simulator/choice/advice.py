@@ -17,8 +17,9 @@ NEAR = 0.01
 # Least probability of a gain at which speculation is advised. Below one half, a loss is likelier
 # than a gain. `benchmarks/published_advice.py` prints the speed lost with other values.
 THRESHOLD = 0.5
-# If probabilities are not calibrated for a kind of draft, the decision is open between these two.
-UNDECIDED = (0.4, 0.9)
+# If probabilities are not calibrated for a kind of draft, the decision is open between these two:
+# only a loss that is almost certain needs no run.
+UNDECIDED = (0.05, 0.9)
 # A measured γ is replaced by a γ whose median speed is higher by this share. To wait for a
 # probability of 90 % instead costs twice as much speed (`benchmarks/published_advice.py`).
 BEATEN = 0.03
@@ -84,7 +85,7 @@ class Advice:
       speed-ups are exact.
     certain: whether the speed-up of `named` exceeds 1 with a probability above 95 %.
     undecided: whether `named` must be measured before a decision, because predicted probabilities
-      between 0.4 and 0.9 are not reliable for this kind of draft.
+      between 0.05 and 0.9 are not reliable for this kind of draft.
     measured: whether `named` was run, and no other γ is likely to be much faster.
     next_run: the proposed next run; None if no run is worth its time.
 

@@ -23,6 +23,7 @@ def slower_lines(plan: Plan) -> list[str]:
     batch, wall = plan.setting.batch, plan.setting.wall
     drafting = float(cost.drafting_seconds(gamma)) / cost.baseline_seconds
     checking = float(cost.checking_seconds(gamma)) / cost.baseline_seconds
+    outside = float(cost.checking_seconds(0)) / cost.baseline_seconds - 1
     found = f"Why slower at K = {gamma}: a block takes {block:.2f} target steps and gives "
     found += f"{tokens:.2f} tokens"
     if wall is not None and wall.crossed(batch, gamma):
@@ -46,6 +47,12 @@ def slower_lines(plan: Plan) -> list[str]:
         return [
             f"{found}: at batch {batch} either the draft is slow or no arithmetic is spare for "
             "checking. A gain at batch 1 would show that arithmetic is scarce."
+        ]
+    if outside > max(drafting, checking - 1 - outside) and not cost.own_runs:
+        return [
+            f"{found}; {outside:.2f} of these steps are the server's time outside of both models' "
+            "passes, for any K. Look for drafts that run without captured graphs, and for a busy "
+            "CPU. A newer server may spend less."
         ]
     if drafting >= checking - 1:
         return [

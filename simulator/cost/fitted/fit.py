@@ -8,7 +8,8 @@ of the noise is moved to the most probable parameters under its own shifted prio
     θ_s = argmin_θ |P^{1/2} (θ - θ_0 - ξ_s)|² + |R^{-1/2} (y - log machine(θ) - v_s - ε_s)|²,
 
 where v_s are drawn deviations of the runs, ε_s their noise and R = Cov(v) + Cov(ε). For a linear
-machine these are exact draws of the posterior. Deviations at any place x follow (Matheron's rule):
+machine these are exact draws of the posterior; for others random steps correct them
+(`Problem.corrected`). Deviations at any place x follow (Matheron's rule):
 
     v_s(x | runs) = v_s(x) + Cov(v(x), v) R⁻¹ (y - log machine(θ_s) - v_s - ε_s).
 """
@@ -55,7 +56,8 @@ def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
     for scale in np.unique(scales).tolist():
         these = scales == scale
         data = problem.measured - deviations[these]
-        values[these] = problem.solved(scale, away[these], data, likeliest[scale])
+        drawn = problem.solved(scale, away[these], data, likeliest[scale])
+        values[these] = problem.corrected(scale, drawn, likeliest[scale])
         left = data - problem.modelled(values[these])
         factors[these] = left @ problem.precision[scale]
     best = int(weights.argmax())

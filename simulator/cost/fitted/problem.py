@@ -21,6 +21,8 @@ from simulator.numerics.arguments import Floats
 _EXACT = 1e-4
 # Steps of Gauss and Newton; they end once no logarithm moves by more than _STILL.
 _STEPS, _HALVINGS, _STILL, _LONGEST_STEP = 30, 6, 1e-3, 1.0
+# Random steps of each draw, and their length in deviations over the root of the parameters' number.
+_WALKS, _STRIDE = 20, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,27 @@ class Problem:
                 break
         # Parameters that no run depends on follow the others by the prior's covariance.
         return np.asarray(now + (found - centre) @ self.following)
+
+    def corrected(self, scale: int, logs: Floats, likeliest: Floats) -> Floats:
+        """Returns draws of θ after steps of Metropolis et al. (1953) towards the posterior.
+
+        The draws of `solved` are the posterior's for a linear machine; for this one, whose times
+        are sums of exponentials, low ends were up to 5 % too low.
+
+        logs: draws of `solved`, shape (draws, COUNT). likeliest: θ̂, whose curvature shapes steps.
+        """
+        generator, active = np.random.default_rng(0), logs[:, self.active]
+        centre, measured = self.prior.logs[self.active], self.measured[None]
+        _, _, hessian = self._slopes(scale, likeliest[None, self.active])
+        steps = np.linalg.cholesky(np.linalg.inv(hessian[0])).T * _STRIDE / len(centre) ** 0.5
+        squares = self._squares(scale, active - centre, measured, active)
+        moved = active.copy()
+        for _ in range(_WALKS):
+            trial = moved + generator.normal(size=moved.shape) @ steps
+            after = self._squares(scale, trial - centre, measured, trial)
+            accepted = generator.exponential(2.0, len(moved)) > after - squares
+            moved[accepted], squares[accepted] = trial[accepted], after[accepted]
+        return np.asarray(logs + (moved - active) @ self.following)
 
     @property
     def following(self) -> Floats:

@@ -93,6 +93,12 @@ def test_a_kind_that_is_not_calibrated_is_undecided_between_its_limits(
     assert odds(probability).test_gamma is None
 
 
+def test_only_a_loss_that_is_almost_certain_needs_no_run() -> None:
+    """A draft model with a probable loss of 75 % is measured first."""
+    assert odds(0.25, calibrated=False).test_gamma == 3
+    assert odds(0.04, calibrated=False).test_gamma is None
+
+
 @pytest.mark.parametrize(
     ("probability", "words"),
     [(1.0, "almost certain"), (0.95, "almost certain"), (0.9499, "likely"), (0.75, "likely"),

@@ -24,8 +24,11 @@ RUNS = (
 
 @pytest.mark.parametrize(
     ("pair", "runs"),
-    [("draft model", ()), ("small draft model", ()), ("head", ()), ("head", RUNS)],
-)
+    [
+        ("draft model", ()), ("small draft model", ()), ("head", ()),
+        ("head", RUNS), ("small draft model", RUNS), ("small draft model", RUNS[1:]),
+    ],
+)  # fmt: skip
 def test_odds_and_intervals_agree_with_plain_sampling(pair: str, runs: tuple[sp.Run, ...]) -> None:
     target, draft, alpha = PAIRS[pair]
     cost = sp.Roofline(

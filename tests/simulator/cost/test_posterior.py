@@ -127,7 +127,7 @@ def test_what_a_run_finds_of_its_load_holds_there_and_not_at_another_load() -> N
 
 
 def test_a_speed_up_is_at_most_the_tokens_of_a_block() -> None:
-    wide = replace(PRIOR, covariance=4 * PRIOR.covariance)
+    wide = replace(PRIOR, covariance=6 * PRIOR.covariance)
     gammas = [1, 3, 7]
     most = np.array([length(gamma) for gamma in gammas])
     law = infer(MACHINE, wide, []).speed_ups(LOAD, gammas, most.tolist())

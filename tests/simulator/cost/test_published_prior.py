@@ -75,16 +75,6 @@ def test_what_no_row_has_is_in_more_doubt() -> None:
     assert prior.ratio_error == pytest.approx(UNKNOWN_ERROR * 0.2)
 
 
-def test_draft_models_of_todays_servers_are_in_more_doubt() -> None:
-    effects = EFFECTS | {"doubts": {"model": 2.0}}
-    today, old = (
-        published_prior(Traits(engine, draft), effects=effects)
-        for engine, draft in (("vllm", "model"), ("vllm-v0", "model"))
-    )
-    assert today.covariance[0, 0] == pytest.approx(4 * (SCALE + 2 * UNKNOWN))
-    assert old.covariance[0, 0] == pytest.approx(SCALE + 3 * UNKNOWN)
-
-
 def test_without_a_named_engine_the_prior_covers_each() -> None:
     several = published_prior(Traits(None, "EAGLE"))
     each = [published_prior(Traits(engine, "EAGLE")) for engine in ANY_ENGINE]
