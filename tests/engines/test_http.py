@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from engines.servers.http import get_text
+from engines.servers.http import get_text, stream_json
 from engines.sources import observe
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"
@@ -70,3 +70,14 @@ def test_an_answer_that_ends_is_read_and_its_absence_named() -> None:
         assert get_text(url) == "page \N{REPLACEMENT CHARACTER}"
     with pytest.raises(ConnectionError, match=f"no server answers at {url}"):
         get_text(url)
+
+
+def test_an_error_among_the_events_of_a_stream_is_refused() -> None:
+    def fails(connection: socket.socket) -> None:
+        connection.sendall(HEAD + b'data: {"ids": [1]}\n\ndata: {"error": "no room"}\n\n')
+
+    with server(fails) as url:
+        events = stream_json(url, {}, engine="vllm")
+        assert next(events) == {"ids": [1]}
+        with pytest.raises(ValueError, match="vllm must take the request, got: no room"):
+            next(events)

@@ -201,6 +201,11 @@ def test_a_gamma_that_the_engine_refuses_is_named_and_smaller_ones_are_run() -> 
     assert found.advised[0].gamma == 1
 
 
+def test_an_engine_that_refuses_every_gamma_ends_the_search() -> None:
+    with pytest.raises(ValueError, match="gamma 1 was refused: the head was trained for 0 tokens"):
+        searched(MadeEngine(refused=1), made_tuning())
+
+
 def test_a_killed_search_leaves_a_whole_file_and_no_server_and_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "tuned.json"
     engine = MadeEngine(draft=0.02, block=0.05, accepted=0.9)

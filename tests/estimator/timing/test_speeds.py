@@ -11,12 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 from estimator.timing.arms import Speculative, probing, run_arms
 from estimator.timing.precision import Timing, polish
 from estimator.timing.rates import AGAIN, BASELINE, Timed, timed
-from estimator.timing.turns import InTurns, at_one_speed, next_block, processor_clock
+from estimator.timing.turns import (
+    InTurns,
+    at_one_speed,
+    decode_in_turns,
+    next_block,
+    processor_clock,
+)
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
 from reference.policies import Fixed
 from reference.records import Block, Generation, Stopping
-from reference.speculative import Subject
+from reference.speculative import Session, Subject
 from tests.reference.tabular import TabularModel
 
 SECONDS = {"baseline": 0.010, "gamma 1": 0.013, "gamma 2": 0.016, "gamma 4": 0.022}
@@ -30,6 +36,19 @@ def text(arm: str, speeds: np.ndarray) -> InTurns:
         for s in SECONDS[arm] * speeds
     )
     return Generation((0,), blocks, 0.0), tuple(range(len(speeds)))
+
+
+def test_blocks_of_the_last_few_texts_are_of_the_last_round() -> None:
+    """One of three texts is longer: its blocks after the others' end show no round's speed."""
+
+    def start(length: int) -> Callable[[], Session]:
+        endings = [*[None] * (length - 1), "length"]
+        blocks = (Block(0, (), (1,), 0, 0.0, 0.1, 0.0, ending) for ending in endings)
+        return lambda: Session([0], 0.0, iter(blocks))
+
+    starts = [start(length) for length in (2, 2, 5)]
+    texts = decode_in_turns(starts, tokens=1, order=np.random.default_rng(0), first_round=7)
+    assert [rounds for _, rounds in texts] == [(7, 8), (7, 8), (7, 8, 8, 8, 8)]
 
 
 def test_speeds_of_rounds_leave_no_trace() -> None:
