@@ -18,6 +18,7 @@ import numpy as np
 
 from simulator.numerics.arguments import Floats
 from simulator.traffic.demand import Demand
+from simulator.traffic.regular import none_arrives
 from simulator.traffic.server import Server
 
 
@@ -64,7 +65,10 @@ def population(server: Server, demand: Demand, gamma: int) -> Population:
     decoded = prompts * decoding[..., None]
     # How probable it is that at least one of the requests is decoded, or read.
     some = 1 - np.maximum(1 - decoded / present, 0.0) ** present
-    read = 1 - np.maximum(1 - prompts / present, 0.0) ** present
+    none_read = np.maximum(1 - prompts / present, 0.0) ** present
+    # With all slots taken, prompts are read as requests end, and not as they arrive.
+    by_arrivals = none_arrives(prompts, demand.replicas)
+    read = 1 - none_read * np.where(present == server.slots, 1.0, by_arrivals)
     step = _between(seconds, np.maximum(decoded / np.maximum(some, 1e-300), 1.0))
     reading = _reading(server, tokens, prompts, prompts / read)
     base = some * step + (1 - some) * server.prompts.apart(1)

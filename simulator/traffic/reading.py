@@ -7,6 +7,7 @@ import numpy as np
 from simulator.numerics.arguments import Floats
 from simulator.traffic.demand import Demand
 from simulator.traffic.law import Law
+from simulator.traffic.regular import same_step, step_before
 from simulator.traffic.server import Server
 
 # Largest load by prompts in formulas that diverge at 1.
@@ -18,7 +19,8 @@ def together(server: Server, demand: Demand, law: Law, rate: Floats) -> Floats:
     chunk = server.prompts.chunk
     assert chunk is not None
     load = np.minimum(rate * law.reading, NEARLY)
-    others = load * _met_step(law, rate, demand.prompt_tokens / chunk)
+    others = load * _met_step(demand, law, rate, demand.prompt_tokens / chunk)
+    others = others * same_step(rate * law.busy_step, demand.replicas)
     return np.asarray(np.minimum(law.reading + others, server.prompts.added(chunk)))
 
 
@@ -36,7 +38,7 @@ def reading_seconds(server: Server, demand: Demand, law: Law, rate: Floats) -> F
     found = (1 - law.idle) * (own + law.company * law.base / 2) + others
     if prompts.chunk is not None and share < 1:
         step = law.base + together(server, demand, law, rate)
-        found = np.maximum(found, (1 - law.idle) * step + _met_step(law, rate, share) / 2)
+        found = np.maximum(found, (1 - law.idle) * step + _met_step(demand, law, rate, share) / 2)
     return np.asarray(found + law.idle * idle)
 
 
@@ -59,11 +61,14 @@ def _queue(demand: Demand, load: Floats) -> Floats:
     return np.asarray(load * (gaps + lengths) * even / (2 * np.maximum(1 - load, 1e-3)))
 
 
-def _met_step(law: Law, rate: Floats, chunks: float) -> Floats:
+def _met_step(demand: Demand, law: Law, rate: Floats, chunks: float) -> Floats:
     """Returns the mean seconds of the step that runs when a request arrives, 0 in an idle server.
 
-    Long steps gather more prompts, which make the next steps long.
+    Long steps gather more prompts, which make the next steps long. Replicas that get requests in
+    turn meet fewer prompts.
     """
     load = np.minimum(rate * law.reading, NEARLY)
     bursts = 1 - load**2 * max(1 - chunks**2, 0.0)
-    return np.asarray((1 - law.idle) * (law.busy_step + law.reading * load / bursts))
+    prompts = law.busy_step - law.base + law.reading * load / bursts
+    met = step_before(rate * law.busy_step, demand.replicas)
+    return np.asarray((1 - law.idle) * (law.base + prompts * met))
