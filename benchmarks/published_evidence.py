@@ -9,9 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.cost.fitted.machine import Machine, Work, log_slopes, seconds_of
+from simulator.cost.fitted.machine import Machine, Work, seconds_of
 from simulator.cost.fitted.runs import LoadPoint, Run
 from simulator.numerics.arguments import Floats
+
+
+def log_slopes(works: Work, logs: Floats) -> Floats:
+    """Returns the derivatives of log(seconds_of(works)) with respect to θ, shape (n, COUNT)."""
+    parts = works[:, :-1] * np.exp(logs)
+    return np.asarray(parts / (parts.sum(axis=1) + works[:, -1])[:, None])
 
 
 @dataclass(frozen=True, slots=True)

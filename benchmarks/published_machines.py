@@ -158,11 +158,12 @@ def _format(name: str) -> NumberFormat:
     return NumberFormat(name, 1, 32, 4 * (bits - 1), "int8", everywhere=True)
 
 
-def _weights(kind: str, values: int, stored: NumberFormat, experts: int, active: int) -> Weights:
+def _weights(kind: str, values: int, stored: NumberFormat, *routed: int) -> Weights:
+    """Returns weights; routed: experts, active and inner size of experts."""
     size = values * stored.bytes_per_value
     # Checkpoints in FP8 have activations in FP8, too.
     computed = stored.product_format("fp8" if stored.name == "fp8" else "bfloat16")
-    return Weights(kind, values, size, computed, experts, active)  # type: ignore[arg-type]
+    return Weights(kind, values, size, computed, *routed)  # type: ignore[arg-type]
 
 
 def _caches(known: list[dict[str, Any]], share: int = 1) -> tuple[CacheLayers, ...]:
@@ -181,9 +182,9 @@ def _model(name: str, weights: str, *, share: int = 1) -> ModelShape:
     for kind, values, *routed in known["weights"]:
         kept = kind in ("embedding", "head") and not stored.everywhere
         if kept or (weights.startswith("experts") and kind != "experts"):
-            parts.append(_weights(kind, values, FORMATS["bfloat16"], *(routed or (0, 0))))
+            parts.append(_weights(kind, values, FORMATS["bfloat16"], *routed))
         else:
-            parts.append(_weights(kind, values, stored, *(routed or (0, 0))))
+            parts.append(_weights(kind, values, stored, *routed))
     sizes = (known["layers"], known["hidden"], known["heads"], known["vocabulary"])
     return ModelShape(name, *sizes, tuple(parts), _caches(known["caches"], share), "bfloat16")
 
@@ -196,7 +197,7 @@ def _draft(name: str, target: ModelShape) -> DraftShape:
     if "model" in known:
         return DraftShape("model", _model(known["model"], known["weights"]), False, None, 0)
     parts = tuple(
-        _weights(kind, values, _format(stored), *(routed or (0, 0)))
+        _weights(kind, values, _format(stored), *routed)
         for kind, values, stored, *routed in known["weights"]
     )
     sizes = (known["layers"], known["hidden"], known["heads"], 1)

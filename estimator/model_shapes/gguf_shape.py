@@ -59,12 +59,13 @@ def _weights(header: GgufHeader, tensors: list[Tensor]) -> tuple[Weights, ...]:
             size *= length
         values[alike] += size
         stored[alike] += each.stored_bytes
-    routed: dict[str, tuple[int, int]] = {}
-    if any("_exps." in each.name for each in tensors):
+    routed: dict[str, tuple[int, int, int]] = {}
+    experts = [each.sizes[0] * each.sizes[1] for each in tensors if "_exps." in each.name]
+    if experts:
         numbers = _number(header, "expert_count"), _number(header, "expert_used_count")
-        routed = {"experts": numbers}
+        routed = {"experts": (*numbers, min(experts) // _number(header, "embedding_length"))}
     return tuple(
-        Weights(kind, count, stored[kind, form], form, *routed.get(kind, (0, 0)))
+        Weights(kind, count, stored[kind, form], form, *routed.get(kind, (0, 0, 0)))
         for (kind, form), count in values.items()
     )
 

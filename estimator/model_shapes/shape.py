@@ -38,7 +38,7 @@ class Storage:
         stored_bytes = of.values * form.bytes_per_value
         computed_in = form.product_format(self.activations)
         return Weights(
-            of.kind, of.values, stored_bytes, computed_in, of.experts, of.active, of.held
+            of.kind, of.values, stored_bytes, computed_in, of.experts, of.active, of.inner, of.held
         )
 
 

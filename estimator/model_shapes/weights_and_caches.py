@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
+from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ _ROUTERS = ("gate", "router", "shared_expert_gate")
 class CountedWeights:
     """The weights of one kind (attention, experts, …) before their number format is chosen.
 
-    kind, values, experts, active, held: see simulator.cost.roofline.shapes.Weights.
+    kind, values, experts, active, inner, held: see simulator.cost.roofline.shapes.Weights.
     quantised: whether these weights are quantised if the model is stored quantised.
     """
 
@@ -46,6 +47,7 @@ class CountedWeights:
     quantised: bool = False
     experts: int = 0
     active: int = 0
+    inner: int = 0
     held: bool = True
 
 
@@ -65,16 +67,23 @@ def count_weights(
       that is used n times is counted n times, and `held` is true for only one of the n counts.
     """
     totals: Counter[CountedWeights] = Counter()
+    # Values of the experts' matrices; gate and up may be one matrix, down is one by itself.
+    sizes: dict[CountedWeights, list[int]] = {}
     for kind, name, parameter, experts in _sorted(model):
         if name.startswith(within):
             quantised = _quantised(kind, name, parameter, kept)
             active = _active(config, experts) if experts else 0
             alike = CountedWeights(kind, 0, quantised, experts, active)
             totals[alike] += parameter.numel()
+            if experts and "bias" not in name:
+                sizes.setdefault(alike, []).append(prod(parameter.shape[-2:]))
             again = 0 if experts or kind == "embedding" else uses.get(name, 1) - 1
             if again > 0:
                 totals[replace(alike, held=False)] += again * parameter.numel()
-    return tuple(replace(alike, values=values) for alike, values in totals.items())
+    inner = {alike: min(matrices) // config.hidden_size for alike, matrices in sizes.items()}
+    return tuple(
+        replace(alike, values=values, inner=inner.get(alike, 0)) for alike, values in totals.items()
+    )
 
 
 def last_layer(model: PreTrainedModel) -> str:

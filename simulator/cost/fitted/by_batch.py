@@ -17,7 +17,7 @@ from simulator.cost.fitted.prior import vague_prior
 from simulator.cost.fitted.runs import LoadPoint, Run, measured_zero
 from simulator.cost.setting import Load
 from simulator.numerics.arguments import Floats
-from simulator.numerics.lattice import normal_column
+from simulator.numerics.lattice import DRAWS, normal_column
 
 # Standard deviation that each log parameter gains per factor e between a batch and the nearest run.
 _BETWEEN, _BEYOND = 0.1, 0.3
@@ -125,10 +125,11 @@ def _estimated(first: Posterior, last: Posterior, places: np.ndarray) -> Interpo
 
 def _doubted(posterior: Posterior, deviation: float) -> Posterior:
     """Returns the posterior with a further error of the parameters _DOUBTED."""
-    logs = posterior.draws.logs.copy()
+    known = posterior.draws(DRAWS)
+    moved = replace(known, logs=known.logs.copy())
     for index, column in zip(_DOUBTED, _COLUMNS, strict=True):
-        logs[:, index] += deviation * normal_column(column)
-    return replace(posterior, draws=replace(posterior.draws, logs=logs))
+        moved.logs[:, index] += deviation * normal_column(column)
+    return replace(posterior, draws=lambda _: moved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,5 +143,5 @@ class Interpolated(Posterior):
     share: float = field(kw_only=True)
 
     def _free(self, load: LoadPoint, gammas: Sequence[int], draws: Draws) -> Floats:
-        first, last = (end._free(end.runs[0].load, gammas, end.draws) for end in self.ends)
+        first, last = (end._free(end.runs[0].load, gammas, end.draws(DRAWS)) for end in self.ends)
         return (1 - self.share) * first + self.share * last

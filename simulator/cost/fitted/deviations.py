@@ -77,14 +77,17 @@ def drawn(places: Sequence[Place], group: int, scales: Floats, prior: Prior) -> 
     return np.stack(columns, axis=1)
 
 
-def noise_column(index: int, groups: int) -> Floats:
+def noise_column(index: int, groups: int, draws: int) -> Floats:
     """Returns normal draws of a run's noise; index: of the run; groups: number of all loads."""
-    return normal_column(_LOADS + groups * _GROUP + index)
+    return normal_column(_LOADS + groups * _GROUP + index, draws)
 
 
 def drawn_scales(probabilities: Floats, draws: int = DRAWS) -> NDArray[np.int64]:
-    """Returns for each draw the index of its τ, drawn with these probabilities, shape (draws,)."""
+    """Returns for each draw the index of its τ, shape (draws,).
+
+    probabilities: up to a factor, of each τ, shape (τ,), or of each draw, too, (draws, τ).
+    """
     ranks = np.argsort(np.argsort(normal_column(_SCALE, draws)))
-    shares = (ranks + 0.5) / len(ranks)
-    found = np.searchsorted(np.cumsum(probabilities), shares)
-    return np.minimum(found, len(probabilities) - 1).astype(np.int64)
+    sums = np.cumsum(probabilities, axis=-1)
+    shares = (ranks + 0.5) / draws
+    return np.asarray((sums[..., :-1] / sums[..., -1:] <= shares[:, None]).sum(axis=1))

@@ -1,15 +1,13 @@
 """Fits a deployment's parameters to its runs, and gives the cost of blocks that follows.
 
-Runs are equations in the parameters, which have a lognormal prior, and in deviations of their own
-(`simulator.cost.fitted.deviations`). Draws of both, given the runs, are found by randomised
-maximum likelihood (Oliver, He and Reynolds 1996; Bardsley et al. 2014): each draw of the prior and
-of the noise is moved to the most probable parameters under its own shifted prior and data,
+Runs are equations in the parameters θ, which have a lognormal prior, and in deviations v of their
+own (`simulator.cost.fitted.deviations`) and noise ε, all normal:
 
-    θ_s = argmin_θ |P^{1/2} (θ - θ_0 - ξ_s)|² + |R^{-1/2} (y - log machine(θ) - v_s - ε_s)|²,
+    y = log machine(θ) + v + ε,   so that   p(y | θ, τ) = N(y; log machine(θ), R),
 
-where v_s are drawn deviations of the runs, ε_s their noise and R = Cov(v) + Cov(ε). For a linear
-machine these are exact draws of the posterior; for others random steps correct them
-(`Problem.corrected`). Deviations at any place x follow (Matheron's rule):
+with R = Cov(v) + Cov(ε), which depends on the size τ of jumps. Draws θ_s of p(θ) p(y | θ) are
+weighted (`Problem.sampled`), then resampled to equally likely ones; τ_s follows p(τ | y, θ_s).
+Deviations at any place x follow (Matheron's rule), from draws v_s and ε_s without runs:
 
     v_s(x | runs) = v_s(x) + Cov(v(x), v) R⁻¹ (y - log machine(θ_s) - v_s - ε_s).
 """
@@ -18,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from math import ceil, exp
 
 import numpy as np
@@ -34,6 +33,10 @@ from simulator.cost.fitted.runs import LoadPoint, Run, impossible, pooled
 from simulator.cost.setting import CostSetting
 from simulator.numerics.arguments import Floats
 from simulator.numerics.elementwise import by_gamma
+from simulator.numerics.lattice import normal_column
+
+# A draft length, where no run has drafts; the column of `normal_column` that orders the draws.
+_TYPICAL, _ORDER = 4, 17
 
 
 def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
@@ -45,24 +48,38 @@ def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
     left_out = impossible(means)
     used = [run for run in means if run not in left_out]
     if not used:
-        draws = Draws.of_prior(prior)
-        return Posterior(machine, prior, tuple(runs), prior.logs, prior.covariance, draws)
+        of_prior = cache(partial(Draws.of_prior, prior))
+        return Posterior(machine, prior, tuple(runs), prior.logs, prior.covariance, of_prior)
     problem = Problem.of(machine, prior, used)
-    likeliest, covariances, weights = problem.modes()
-    scales = drawn_scales(weights)
-    away = apart(prior)
-    values, factors = np.empty_like(away), np.empty((len(away), len(used)))
-    deviations = problem.deviations(np.array(prior.jumps)[scales, 0])
-    for scale in np.unique(scales).tolist():
-        these = scales == scale
-        data = problem.measured - deviations[these]
-        drawn = problem.solved(scale, away[these], data, likeliest[scale])
-        values[these] = problem.corrected(scale, drawn, likeliest[scale])
-        left = data - problem.modelled(values[these])
-        factors[these] = left @ problem.precision[scale]
-    best = int(weights.argmax())
-    draws = Draws(values, scales, problem.places, factors)
-    return Posterior(machine, prior, tuple(runs), likeliest[best], covariances[best], draws)
+    weighted, weights = problem.sampled()
+    # In the order of the ratio of a block and a step, a regular sample represents speed-ups best.
+    load, longest = used[0].load, max(run.mean_drafted for run in used)
+    works = np.array([machine.token_work(load, n, 1.0) for n in (0, ceil(longest) or _TYPICAL)])
+    step, block = (np.exp(weighted) @ works[:, problem.active].T + works[:, -1]).T
+    order = np.argsort(block / step)
+    heaped = np.cumsum(weights[order])
+
+    @cache
+    def draws(count: int) -> Draws:
+        shares = (np.argsort(np.argsort(normal_column(_ORDER, count))) + 0.5) / count
+        active = weighted[order[np.minimum(np.searchsorted(heaped, shares), len(order) - 1)]]
+        # Parameters that no run depends on follow the others by the prior's covariance.
+        values = prior.logs + apart(prior, count)
+        values += (active - values[:, problem.active]) @ problem.following
+        modelled = problem.modelled(active)
+        chances = problem.likelihoods(modelled).T
+        scales = drawn_scales(np.exp(chances - chances.max(axis=1, keepdims=True)), count)
+        left = problem.measured - modelled - problem.deviations(np.array(prior.jumps)[scales, 0])
+        for scale, precision in enumerate(problem.precision):
+            left[scales == scale] = left[scales == scale] @ precision
+        return Draws(values, scales, problem.places, left)
+
+    learnt = np.cov(weighted, rowvar=False, aweights=weights).reshape(problem.inverse.shape)
+    learnt = learnt - np.linalg.inv(problem.inverse)
+    covariance = prior.covariance + problem.following.T @ learnt @ problem.following
+    away = problem.mode(weights @ weighted) - prior.logs[problem.active]
+    mode = prior.logs + away @ problem.following
+    return Posterior(machine, prior, tuple(runs), mode, covariance, draws)
 
 
 @dataclass(frozen=True, slots=True)

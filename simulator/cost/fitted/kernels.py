@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 from simulator.cost.fitted.machine import DeployedMachine, Work, work
-from simulator.cost.fitted.matrices import PLAIN_CACHES, expert_layers, logits, matrices
+from simulator.cost.fitted.matrices import PLAIN_CACHES, logits, matrices
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import over_pcie
 from simulator.cost.roofline.experts import busiest_experts, distinct_experts
@@ -192,10 +192,10 @@ class KernelMachine(DeployedMachine):
         for each in weights:
             stored = each.stored_bytes / each.values if each.values else 0.0
             if each.experts:
-                layers, inner = expert_layers(each, shape)
-                sizes = {"hidden": shape.hidden, "inner": inner, "count": each.experts}
+                sizes = {"hidden": shape.hidden, "inner": each.inner, "count": each.experts}
                 sizes |= {"active": each.active}
-                seconds += layers * self._experts(rows, stored, sizes, given)
+                layer = 3 * each.experts * shape.hidden * each.inner  # gate, up and down
+                seconds += each.values / layer * self._experts(rows, stored, sizes, given)
                 continue
             for outputs, inputs, count in matrices(each, shape, given.tp):
                 sizes = {"rows": -(-rows // given.dp), "outputs": outputs, "inputs": inputs}

@@ -59,12 +59,6 @@ def seconds_of(works: Work, logs: Floats) -> Floats:
     return np.asarray(np.exp(logs) @ works[..., :-1].T + works[..., -1])[()]
 
 
-def log_slopes(works: Work, logs: Floats) -> Floats:
-    """Returns the derivatives of log(seconds_of(works)) with respect to θ, shape (n, COUNT)."""
-    parts = works[:, :-1] * np.exp(logs)
-    return np.asarray(parts / (parts.sum(axis=1) + works[:, -1])[:, None])
-
-
 @dataclass(frozen=True, eq=False)
 class Machine(ABC):
     """The work (an amount of each parameter, see `Work`) of the steps of a target and a draft.

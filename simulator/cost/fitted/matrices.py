@@ -2,12 +2,10 @@
 
 A shape states the number of values of each kind, V in a layer, and the hidden size h. Sizes follow:
 
-    feed-forward and experts, gate, up and down (Shazeer 2020):   V = 3 h · inner · experts
+    feed-forward, gate, up and down (Shazeer 2020):               V = 3 h · inner
     attention's output, from the scores' operations 4 · queries:  V_out = h · queries
     queries, keys and values:                                     V - V_out
 """
-
-from itertools import product
 
 from simulator.cost.roofline.shapes import ModelShape, Weights
 
@@ -15,8 +13,6 @@ from simulator.cost.roofline.shapes import ModelShape, Weights
 PLAIN_CACHES = ("full", "sliding", "chunked")
 # Biases and norms, which are left out of products, are at most this share of the weights.
 _NEAR = 0.02
-# Experts' inner sizes are multiples of this.
-_INNER = 32
 # A feed-forward network with a smaller inner size than this is a router of experts.
 _LEAST_INNER = 128
 
@@ -53,16 +49,3 @@ def matrices(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, in
         case _:
             sides = [(values / hidden / tp, hidden)]
     return [(max(round(n), 1), max(round(k), 1), layers) for n, k in sides]
-
-
-def expert_layers(weights: Weights, shape: ModelShape) -> tuple[int, int]:
-    """Returns the number of layers with experts, and an expert's inner size.
-
-    It is the largest number of layers for which the inner size is a multiple of _INNER, as nearly
-    as possible: an expert's biases are as many values as one more of its sizes would have.
-    """
-    each = weights.values / (3 * weights.experts * shape.hidden)
-    for off, layers in product((0.01, 1.1), range(shape.layers, 0, -1)):
-        if abs((each / layers + _INNER / 2) % _INNER - _INNER / 2) < off:
-            return layers, _INNER * round(each / layers / _INNER)
-    return shape.layers, round(each / shape.layers)

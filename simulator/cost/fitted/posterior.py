@@ -15,9 +15,8 @@ large deviation take their quantiles from more draws.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import LoadPoint, Run, impossible, log_gains, pooled
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import Forecast
-from simulator.numerics.lattice import MANY
+from simulator.numerics.lattice import DRAWS, MANY
 
 # Quantities whose logarithm deviates by more than this take their quantiles from MANY draws.
 _WIDE = 0.3
@@ -58,6 +57,7 @@ class Posterior:
     prior: distribution before the runs.
     runs: all runs, the impossible ones included, which are not used.
     logs, covariance: most probable logarithms of the parameters, and their covariance.
+    draws: returns so many draws (DRAWS or MANY), each time the same.
     """
 
     machine: Machine
@@ -65,7 +65,7 @@ class Posterior:
     runs: tuple[Run, ...]
     logs: Floats
     covariance: Floats
-    draws: Draws
+    draws: Callable[[int], Draws]
     _known: dict[LoadPoint, dict[int, Floats]] = field(default_factory=dict, init=False, repr=False)
     _medians: dict[tuple[LoadPoint, int], float] = field(default_factory=dict, init=False)
     _drawn: dict[tuple[int, int, int], Floats] = field(default_factory=dict, init=False, repr=False)
@@ -78,7 +78,7 @@ class Posterior:
     @property
     def calibrated(self) -> bool:
         """Whether predicted probabilities of a gain can be trusted; true once drafts were run."""
-        return self.prior.calibrated or any(place.gamma > 0 for place in self.draws.places)
+        return self.prior.calibrated or any(place.gamma > 0 for place in self.draws(DRAWS).places)
 
     def measured(self, load: LoadPoint) -> dict[int, float]:
         """Returns the speed-up that the runs at a load measured, by γ, as they are."""
@@ -136,7 +136,7 @@ class Posterior:
 
     def modelled(self, load: LoadPoint, gammas: Sequence[int]) -> Floats:
         """Returns the median of the machine's own log ratios (see `ratios`), without deviations."""
-        logs = np.log(seconds_of(self._works(load, [0, *gammas]), self.draws.logs))
+        logs = np.log(seconds_of(self._works(load, [0, *gammas]), self.draws(DRAWS).logs))
         return np.asarray(np.median(logs[:, :1] - logs[:, 1:], axis=0))
 
     def _columns(self, load: LoadPoint, gammas: Sequence[int]) -> Floats:
@@ -147,17 +147,13 @@ class Posterior:
         known = self._known.setdefault(load, {})
         missing = sorted({*gammas} - {0} - known.keys())
         if missing or 0 not in known:
-            laws = self._laws(load, [0, *missing], self.draws)
+            laws = self._laws(load, [0, *missing], self.draws(DRAWS))
             wide = [each for each, (values, _) in laws.items() if values.std() > _WIDE]
-            many = self._laws(load, wide, self._many) if wide and not self.runs else {}
+            many = self._laws(load, wide, self.draws(MANY)) if wide else {}
             for gamma, (values, allowed) in laws.items():
                 allowed = many[gamma][1] if gamma in many else allowed
                 known[gamma] = conditioned(values, allowed)
         return np.stack([known[gamma] for gamma in gammas], axis=1)
-
-    @cached_property
-    def _many(self) -> Draws:
-        return Draws.of_prior(self.prior, MANY)
 
     def _laws(
         self, load: LoadPoint, gammas: Sequence[int], draws: Draws

@@ -24,6 +24,7 @@ class Weights:
     stored_bytes: bytes in memory, scales of quantisation included.
     computed_in: number format of the products with these weights.
     experts, active: experts per layer, and experts that one token uses there; 0 unless routed.
+    inner: size of an expert's hidden layer; 0 unless routed.
     held: whether this model stores the weights. A drafting head reads its target's output matrix.
     """
 
@@ -33,6 +34,7 @@ class Weights:
     computed_in: str
     experts: int = 0
     active: int = 0
+    inner: int = 0
     held: bool = True
 
     @property

@@ -115,7 +115,7 @@ def test_experts_are_those_of_the_header(tmp_path: Path) -> None:
     further = {"expert_count": 8, "expert_used_count": 2}
     shape = gguf_shape(written(tmp_path / "m.gguf", further=further, experts=8))
     [experts] = shape.only("experts")
-    assert (experts.experts, experts.active) == (8, 2)
+    assert (experts.experts, experts.active, experts.inner) == (8, 2, 32)
     assert experts.active_values == 4 * 2 * 32 * WIDTH
 
 

@@ -110,7 +110,10 @@ def test_the_targets_own_configuration_is_its_multi_token_prediction() -> None:
     assert draft.step.parameters == parameters[1] - parameters[0] + 2 * 256 * 256 + 3 * 256
     assert weights_of(draft.step, "head") == 256 * 1000
     assert draft.step.caches[0].bytes_per_token == (32 + 8) * 2
-    assert any(each.experts == 8 for each in draft.step.weights)
+    [routed] = draft.step.only("experts")
+    # One layer: gate, up and down of each expert.
+    assert routed.values == 3 * routed.experts * draft.step.hidden * routed.inner
+    assert (routed.experts, routed.inner) == (8, 64)
 
 
 def test_the_size_of_deepseeks_head_is_that_published() -> None:

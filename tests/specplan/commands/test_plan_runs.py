@@ -199,7 +199,7 @@ def test_a_batch_that_lacks_a_run_is_named_and_has_no_speed_up() -> None:
 
 
 ALIKE = (
-    "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85 "
+    "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.3,length=2.85 "
     "--run gamma=3,tpot=8.2,length=2.85,batch=32"
 )
 COMPLETE = f"{ALIKE} --run gamma=0,tpot=11,batch=32 --batch 1:64:1"
@@ -315,7 +315,8 @@ def test_a_speculating_zero_gives_three_choices_and_is_no_baseline() -> None:
     assert {**plan, "notes": None} == {**plain, "notes": None}
     text = " ".join(run(marked).stdout.split())
     assert "takes 1.12 times [1.07, 1.17] the time of one without speculation" in text
-    assert "one that has its draft anyway is 11 % faster with K = 2" in text
+    gain = 100 * (zero["ratio"] * plan["curve"][1]["improvement_factor"] - 1)
+    assert f"one that has its draft anyway is {gain:.0f} % faster with K = 2" in text
 
 
 def test_a_schedule_drafts_on_where_drafting_nothing_is_slower() -> None:

@@ -57,7 +57,7 @@ def test_a_gpu_has_a_row_with_and_one_without_for_each_rate(sheet: str) -> None:
 
 def test_traffic_keeps_what_gained_in_its_own_runs_and_stays_within_what_was_observed() -> None:
     light = "--rate 1 --prompt-tokens 100 --output-tokens 300 --prompt-ms 20"
-    measured = "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85"
+    measured = "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.3,length=2.85"
     found = run_json(f"{measured} {light}", "traffic")
     assert run_json(measured)["advised_gamma"] == found["rows"][1]["advised_gamma"] == 3
     assert [each["gamma"] for each in found["schedule"]] == [3]
