@@ -227,7 +227,7 @@ def answered(
 ) -> TrafficResult:
     """Returns the answer to a question under a load."""
     from specplan.reports.deployment import cost_json, cost_notes
-    from specplan.reports.traffic import traffic_json, traffic_text
+    from specplan.reports.traffic import fine_print, traffic_json, traffic_text
 
     request, notes, priced = requested(question, load, batching, simulation)
     found = answer(request)
@@ -235,5 +235,6 @@ def answered(
     data = {**traffic_json(request, found), "cost": cost_json(priced)}
     if load.slo is not None:
         data["slo"] = {f"{name}_ms": limit for name, limit in load.slo.items()}
+    data["notes"] = [*fine_print(request, found), *cost_notes([priced]), *notes]
     text = traffic_text(request, found, data, (*cost_notes([priced]), *notes))
     return TrafficResult(**numbers, text=text, data=data)

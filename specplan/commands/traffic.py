@@ -21,6 +21,7 @@ from specplan.options.plan_options import TrafficAnswer, TrafficFigure
 from specplan.reports.deployment import cost_json, cost_notes
 from specplan.reports.simulated import POLICIES
 from specplan.reports.table import Column, folded, possible, table
+from specplan.reports.target_grid import target_grid
 from specplan.reports.traffic_limits import graphs_lines
 
 # Each has a plainer option here, or a default that fits the load.
@@ -85,7 +86,11 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
         shown = machines_text(rows, [each.text for each in found])
         answer(lambda: {"machines": rows}, lambda: shown, form=form)
         return
-    answer(found[0].json, lambda: found[0].text, form=form)
+
+    def grid() -> object:
+        return target_grid(requested(questions[0], arrivals, batching, simulation)[0])
+
+    answer(found[0].json, lambda: found[0].text, form=form, grid=grid)
     if drawn.figure is not None:
         from figures.ours.traffic import Served, compute
         from figures.registry import FIGURES

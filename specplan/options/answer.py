@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -104,13 +105,23 @@ class Pictured(Printed, Paged):
 
 
 def answer(
-    data: Callable[[], object],
+    data: Callable[[], Any],
     text: Callable[[], str],
     *,
     form: Printed,
+    grid: Callable[[], object] = lambda: None,
 ) -> None:
-    """Prints a command's result in the requested form, then writes it, if requested, to files."""
+    """Prints a command's result in the requested form, then writes it, if requested, to files.
+
+    grid: returns what a page's sliders show, which files and pages have under "grid"; None: none.
+    """
     output = form.output if isinstance(form, Written) else None
+
+    @cache
+    def explored() -> Any:
+        whole, sliders = data(), grid()
+        return whole if sliders is None else {**whole, "grid": sliders}
+
     if form.as_json or output == STDOUT:
         print_json(data())
     else:
@@ -118,8 +129,8 @@ def answer(
     if output not in (None, STDOUT):
         from estimator.writing import write_json
 
-        write_json(form.stated(data()), output)
-    form.draw(data)
+        write_json(form.stated(explored()), output)
+    form.draw(explored)
 
 
 json_option = declared(Printed)["as_json"]

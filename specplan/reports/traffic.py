@@ -110,14 +110,17 @@ def traffic_text(
     lines.append(f"{what} by batch: {', '.join(ranges)}. {apart}")
     if len(found.schedule) > 1:
         lines.append("K by batch: how much faster requests are if K changes so with the batch.")
-    if found.draws:
-        lines.append(_RISK)
-    if any(row.near_capacity for row in found.rows) and not found.simulated:
-        lines.append(_NEAR)
-    lines += graphs_lines(pair, {row.gamma for row in found.rows} - {0})
+    lines += fine_print(request, found)
     simulated = ["", simulated_table(request, found.simulated)] if found.simulated else []
     rates = table(rows, columns, note=lambda each: each["note"])
     return "\n".join([rates, "", *map(folded, lines), *simulated, *map(folded, notes)])
+
+
+def fine_print(request: TrafficRequest, found: Traffic) -> list[str]:
+    """Returns sentences on the columns, on times near the capacity, and on captured graphs."""
+    near = any(row.near_capacity for row in found.rows) and not found.simulated
+    gammas = {row.gamma for row in found.rows} - {0}
+    return [*[_RISK] * bool(found.draws), *[_NEAR] * near, *graphs_lines(request.pair, gammas)]
 
 
 def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:

@@ -18,6 +18,9 @@ _SHOWN = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 # A tree whose relative gain over the chain is smaller is not worth its attention mask.
 WORTH = 0.01
 
+# Which trees are compared.
+SHAPES = "Trees are those that yield most tokens at their size and depth."
+
 
 class TreeRow(NamedTuple):
     """The trees chosen at one batch size, and the cost of their steps."""
@@ -28,8 +31,24 @@ class TreeRow(NamedTuple):
 
 def tree_json(rates: Sequence[float], rows: Sequence[TreeRow]) -> dict[str, Any]:
     """Returns the chosen trees as JSON, one row per batch size; rates: acceptance by rank."""
-    cost = cost_json(rows[0].cost.setting.load)
-    return {"acceptance_by_rank": rates, "cost": cost, "rows": [_row_json(row) for row in rows]}
+    return {
+        "acceptance_by_rank": rates,
+        "cost": cost_json(rows[0].cost.setting.load),
+        "rows": [_row_json(row) for row in rows],
+        "notes": [SHAPES, *_notes(rows)],
+    }
+
+
+def _notes(rows: Sequence[TreeRow]) -> list[str]:
+    """Returns sentences on captured graphs, and on the source of costs."""
+    wall, largest = rows[0].cost.setting.wall, max(rows[0].choice.by_nodes)
+    batches, notes = [row.cost.setting.batch for row in rows], []
+    if wall is not None and any(wall.beyond(batch, largest) for batch in batches):
+        most = {batch: wall.most_gamma(batch, largest) for batch in batches}
+        limits = [f"{few} at batch {batch}" for batch, few in most.items() if few < largest]
+        few = f" Nodes chosen at most: {', '.join(limits)}." if limits else ""
+        notes = [f"{graphs_line(wall)}.{few}"]
+    return [*notes, *cost_notes([row.cost.setting.load for row in rows])]
 
 
 def _row_json(row: TreeRow) -> dict[str, Any]:
@@ -76,14 +95,7 @@ def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
         if speed is not None:
             between = "" if low is None else f" {bounds(low, high, '.0f')}"
             lines.append(f"{speed:.0f} tokens/s in all{between}.")
-    wall, largest = rows[0].cost.setting.wall, max(rows[0].choice.by_nodes)
-    if wall is not None and any(wall.beyond(row.cost.setting.batch, largest) for row in rows):
-        batches = [row.cost.setting.batch for row in rows]
-        most = {batch: wall.most_gamma(batch, largest) for batch in batches}
-        limits = [f"{each} at batch {batch}" for batch, each in most.items() if each < largest]
-        few = f" Nodes chosen at most: {', '.join(limits)}." if limits else ""
-        lines.append(f"{graphs_line(wall)}.{few}")
-    lines += cost_notes([row.cost.setting.load for row in rows])
+    lines += _notes(rows)
     trees = _sizes(data["rows"][0]) if len(rows) == 1 else _batches(data["rows"])
     return "\n".join([opening, "", trees, *map(folded, lines)])
 

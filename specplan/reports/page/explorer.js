@@ -36,6 +36,16 @@ function lookedUp(grid, settings, factors) {
   return best;
 }
 
+/** Shows the values of a table at the places of its sliders, and lines along the first slider. */
+function lookUp(grid, settings, field, figure) {
+  const at = (axes, first) => axes.reduce((place, axis, i) => place * axis.values.length + (i === 0 ? first : settings[axis.key]), 0);
+  const here = settings[grid.axes[0].key];
+  for (const output of grid.outputs) field(output.key).value = output.values[at(grid.axes.slice(0, output.axes), here)];
+  const series = grid.lines.map(({ name, values }, colour) => ({ name, colour, mark: "line", points: grid.along.map((x, i) => ({ x, y: values[at(grid.axes, i)], low: null, high: null })) }));
+  const marks = series.slice(0, 1).map(({ points }) => [grid.axes[0].names[here], points[here].x, points[here].y]);
+  drawChart(figure, { ...grid.chart, marks, series });
+}
+
 for (const [name, grid] of Object.entries(DATA.explorers)) {
   const part = document.getElementById(name), field = (key) => part.querySelector(`[data-field="${key}"]`);
   const value = (axis) => field(axis.key).valueAsNumber, name_of = (axis) => axis.names?.[value(axis)] ?? String(value(axis));
@@ -45,6 +55,7 @@ for (const [name, grid] of Object.entries(DATA.explorers)) {
       field(`${axis.key}-value`).value = name_of(axis);
       field(axis.key).setAttribute("aria-valuetext", name_of(axis));
     }
+    if (grid.outputs) return lookUp(grid, settings, field, part.querySelector("[data-chart]"));
     const setting = grid.axes.filter((axis) => axis.discrete).reduce((at, axis) => at * axis.values.length + settings[axis.key], 0);
     const factors = interpolated(grid, settings), advised = lookedUp(grid, settings, factors), factor = advised === 0 ? 1 : factors[advised - 1];
     const most = Math.max(...factors), none = advised === 0 && most > 0 ? ` (K = ${grid.gammas[factors.indexOf(most)]}: ${most.toFixed(2)})` : "";

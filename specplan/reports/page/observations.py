@@ -157,4 +157,5 @@ def tree_section(document: Document) -> Section:
         flags=document.flags,
         inputs=[("acceptance by rank", rates), *document.inputs],
         command=document.command,
+        notes=found.get("notes") or (),
     )  # fmt: skip

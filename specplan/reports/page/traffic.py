@@ -5,12 +5,12 @@ from itertools import groupby
 from typing import Any
 
 from simulator.numerics.intervals import percent
+from specplan.reports.page.capacity import capacity_spans, reading
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import (
     Chart,
     Section,
     Series,
-    Span,
     Table,
     Threshold,
     chance,
@@ -18,6 +18,7 @@ from specplan.reports.page.pictures import (
     ranged,
     series,
 )
+from specplan.reports.page.target_sliders import target_explorer
 from specplan.reports.simulated import POLICIES
 
 Json = Mapping[str, Any]
@@ -27,8 +28,6 @@ _WITHIN = {
     "slo_requests_per_second": "Mean times meet the targets",
     "most_requests_per_second_at_share": "{} of the requests meet them",
 }
-# The largest ratio of the capacity to the largest stated rate at which a chart shows the capacity.
-_SHOWN_CAPACITY = 2.0
 
 
 def traffic_section(document: Document) -> Section:
@@ -55,6 +54,7 @@ def traffic_section(document: Document) -> Section:
         ],
         command=document.command,
         notes=found.get("notes") or (),
+        explorer=target_explorer(found.get("grid"), rows[0]["rate"], targets),
     )
 
 
@@ -119,18 +119,16 @@ def _times(found: Json, name: str, title: str, unit: str, targets: Mapping[str, 
         )
         made += series(WAYS[way], colour, points)
     rates = [point["rate"] for point in rows]
-    capacity = max(found["most_requests_per_second"], found["most_requests_per_second_without"])
-    beyond = Span(capacity, max(*rates, 1.05 * capacity), "beyond the capacity")
     short = name.removesuffix("_ms")
     return Chart(
         short,
         f"{title} by rate",
-        "Predicted means for requests that arrive at random. Grey: beyond the capacity.",
+        f"Predicted means for requests that arrive at random. {reading(found)}",
         "requests a second",
         unit,
         made,
         levels=[Threshold(targets[short], "target")] if short in targets else [],
-        spans=[beyond] if capacity < _SHOWN_CAPACITY * max(rates) else [],
+        spans=capacity_spans(found, rates),
     )
 
 

@@ -16,6 +16,19 @@ MODELS = (
     f"plan --target-config {CONFIGS}/llama-3.1-8b.json --draft-config {CONFIGS}/llama-3.2-1b.json"
 )
 SPEED = "document.querySelector('#part-1 [data-field=speed]').textContent"
+LABELS = "[...document.querySelectorAll('#part-1 label output')]"
+LOOK = """([name, settings]) => {
+    for (const [key, value] of Object.entries(settings)) {
+        const slider = document.querySelector(`#${name} [data-field="${key}"]`);
+        slider.value = value;
+        slider.dispatchEvent(new Event("input"));
+    }
+}"""
+SERVED = (
+    "traffic --prompt-tokens 9 --output-tokens 50 --prompt-ms 20 --slots 8 "
+    "--run gamma=0,tpot=10,batch=1 --run gamma=0,tpot=20,batch=4 "
+    "--run gamma=2,tpot=6,length=2,batch=1 --run gamma=2,tpot=18,length=2,batch=4"
+)
 FITTED = (
     "plan --run gamma=0,tpot=10,batch=1 --run gamma=3,tpot=6,length=2.5,batch=1 "
     "--run gamma=0,tpot=20,batch=8 --run gamma=3,tpot=21,length=2.5,batch=8 --batch 1,4,8"
@@ -78,6 +91,34 @@ def test_settings_and_acceptance_move_to_the_numbers_of_a_plan(
         "[...document.querySelectorAll('#part-1 label output')].map(e => e.value)"
     )
     assert shown == [str(alpha), *named]
+    page.close()
+
+
+def test_rates_and_targets_move_to_the_shares_of_that_question(
+    browser: Any, tmp_path: Path
+) -> None:
+    """Each moved place is a question of its own; its answer is computed again as stated."""
+    page = opened(browser, f"{SERVED} --rate 4,9 --slo tpot=30,ttft=200", tmp_path)
+    shown = set()
+    for places in ((1, 6, 6), (5, 3, 8), (14, 8, 2), (20, 10, 12), (23, 12, 12)):
+        page.evaluate(LOOK, ["part-1", dict(zip(("rate", "tpot", "ttft"), places, strict=True))])
+        rate, tpot, ttft = page.evaluate(f"{LABELS}.map(e => e.value)")
+        file = tmp_path / "one.json"
+        command = f"{SERVED} --rate {rate} --slo tpot={tpot},ttft={ttft} -o {file}"
+        assert CliRunner().invoke(main, command.split()).exit_code == 0
+        grid = json.loads(file.read_text())["grid"]
+        at = grid["rates"].index(float(rate))
+        place = (at * len(grid["tpot_ms"]) + grid["tpot_ms"].index(float(tpot))) * len(
+            grid["ttft_ms"]
+        ) + grid["ttft_ms"].index(float(ttft))
+        texts = page.evaluate(
+            "[...document.querySelectorAll('#part-1 .found output')].map(e => e.value)"
+        )
+        shares = [f"{100 * grid[name][place]:.1f} %" for name in ("share", "share_without")]
+        assert texts[1:] == shares
+        assert str(grid["gamma"][at]) in texts[0]
+        shown |= {*shares}
+    assert len(shown) > 3
     page.close()
 
 

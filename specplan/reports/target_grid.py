@@ -1,0 +1,69 @@
+"""The share of requests within latency targets by rate and target, computed ahead for a page."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from simulator.traffic.answer import TrafficRequest
+from simulator.traffic.demand import LatencyTargets
+
+# Rates up to this share of the larger capacity, and how many.
+_MOST, _RATES = 1.05, 24
+# Targets as multiples of the stated one.
+_TARGETS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.6, 2.0, 2.5, 3.0)
+_DIGITS = 4
+
+
+def target_grid(request: TrafficRequest) -> dict[str, Any] | None:
+    """Returns K and the share of requests within targets by rate and target, as JSON.
+
+    The shares are of the closed form, at the K of each rate. None without latency targets.
+
+    rates: requests per second of all replicas; the stated ones are among them.
+    tpot_ms, ttft_ms: targets in milliseconds; [None] where none is stated.
+    gamma, advised: K of each rate, and whether it is advised.
+    share, share_without: shape (rates, tpot_ms, ttft_ms), flattened.
+    """
+    targets, pair = request.targets, request.pair
+    if targets is None:
+        return None
+    rates = _rates(request)
+    each = [rate / request.replicas for rate in rates]
+    advice = pair.advice(each, request.drawn)
+    gammas = [choice.named for choice in advice]
+    states = {gamma: pair.under(gamma, each) for gamma in {0, *gammas}}
+    tokens, firsts = _around(targets.token_seconds), _around(targets.first_seconds)
+    shares = []
+    for token, first in product(tokens, firsts):
+        goal = LatencyTargets(first, token)
+        met = {gamma: np.atleast_1d(state.share(goal)) for gamma, state in states.items()}
+        drafted = [met[gamma][place] for place, gamma in enumerate(gammas)]
+        shares.append([drafted, met[0].tolist()])
+    both = np.moveaxis(np.array(shares, dtype=float), 0, -1).round(_DIGITS)
+    milliseconds = [
+        [None if value is None else round(1e3 * value, 6) for value in values]
+        for values in (tokens, firsts)
+    ]
+    return {
+        "rates": rates,
+        "tpot_ms": milliseconds[0],
+        "ttft_ms": milliseconds[1],
+        "gamma": gammas,
+        "advised": [choice.gamma > 0 for choice in advice],
+        "share": both[0].ravel().tolist(),
+        "share_without": both[1].ravel().tolist(),
+    }
+
+
+def _rates(request: TrafficRequest) -> list[float]:
+    """Returns the stated rates, and evenly spaced ones up to just above the capacity."""
+    pair = request.pair
+    most = _MOST * request.replicas * max(float(pair.max_rate), float(pair.max_rate_without))
+    steps = np.linspace(0, max(most, *request.rates), _RATES + 1)[1:].tolist()
+    return sorted({*request.rates, *(float(f"{rate:.3g}") for rate in steps)})
+
+
+def _around(target: float | None) -> Sequence[float | None]:
+    return [None] if target is None else [target * factor for factor in _TARGETS]
