@@ -150,9 +150,7 @@ def curve_of(
     """
     drafted = acceptance.drafted_per_token(gammas)
     logs, noise = _lengths(acceptance, cost, gammas)
-    tokens = np.asarray(acceptance.tokens_per_call(gammas))
-    if counted_runs(acceptance, cost):
-        tokens = np.exp(logs)
+    tokens = tokens_per_block(acceptance, cost, gammas)
     ran, impossible = np.full(len(gammas), np.nan), np.zeros(len(gammas), dtype=bool)
     posterior, point, columns = cost.posterior, cost.point, gammas.tolist()
     if posterior is None or point is None:
@@ -187,6 +185,13 @@ def counted_runs(acceptance: Acceptance, cost: Cost) -> list[Run]:
     from simulator.acceptance.counted import counts_run
 
     return [run for run in cost.own_runs if counts_run(acceptance, run)]
+
+
+def tokens_per_block(acceptance: Acceptance, cost: Cost, gammas: NDArray[np.int64]) -> Floats:
+    """Returns mean tokens per block; a run that the acceptance counts has its own, shape (n,)."""
+    if counted_runs(acceptance, cost):
+        return np.exp(_lengths(acceptance, cost, gammas)[0])
+    return np.asarray(acceptance.tokens_per_call(gammas))
 
 
 def _lengths(

@@ -12,6 +12,7 @@ import numpy as np
 
 from engines.kind import engine_kinds
 from estimator.progress import notice
+from simulator.choice.curve import tokens_per_block
 from simulator.cost.costs import Costs
 from simulator.numerics.arguments import integer
 from simulator.traffic.blocks import Blocks
@@ -81,9 +82,16 @@ def pair_of(
     else:
         longest = min([integer("max_gamma", batching.max_gamma, at_least=1), *most])
     gammas = np.arange(1, longest + 1)
+    # Blocks have the lengths of all runs together. So a block's time carries what a run's own
+    # length differs, and a token takes the time that the plan says.
     lengths = accepting.tokens_per_call(gammas)
     times = [
-        [cost.baseline_seconds, *accepting.seconds_per_token(gammas, cost) * lengths]
+        [
+            cost.baseline_seconds,
+            *accepting.seconds_per_token(gammas, cost)
+            * lengths**2
+            / tokens_per_block(accepting, cost, gammas),
+        ]
         for cost in priced
     ]
     batches = [cost.setting.batch for cost in priced]

@@ -95,7 +95,7 @@ def decision_lines(plan: Plan) -> list[str]:
             return [*lines, *_tolerance(plan)]
         estimated = plan.setting.load is not None and plan.setting.load.estimated
         where = " at other batches" if estimated else ""
-        kept = f"no other K is likely to be {100 * BEATEN:.0f} % faster."
+        kept = f"no estimate of another K is {100 * BEATEN:.0f} % higher."
         return [*lines, f"Runs of K = {named}{where} gained; {kept}"]
     if named == 0:
         return ["Do not speculate: no K is possible here."]

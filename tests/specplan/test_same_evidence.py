@@ -229,3 +229,23 @@ def test_a_further_run_is_expected_to_be_as_noisy_as_the_servers_own_runs() -> N
     assert noisy is not None
     assert plan.advice.next_run.gain == pytest.approx(noisy.gain, rel=1e-3)
     assert plan.advice.next_run.gain != pytest.approx(0 if usual is None else usual.gain, rel=0.01)
+
+
+@pytest.mark.parametrize("gamma", [3, 5])
+def test_traffic_has_the_times_of_a_plan_of_runs_that_disagree(gamma: int) -> None:
+    """Both take a run's own tokens per block, not those by the rates of all runs."""
+    runs = [
+        *("--run", "gamma=0,tpot=10"),
+        *("--run", "gamma=3,tpot=5,rates=0.8/0.57/0.38"),
+        *("--run", "gamma=5,tpot=4.8,rates=0.75/0.5/0.33/0.25/0.2"),
+    ]
+    planned = answered("plan", *runs)["curve"][gamma - 1]["ms_per_token"]
+    load = [
+        *("--prompt-ms", "0.5"),
+        *("--rate", "0.01"),
+        *("--prompt-tokens", "100"),
+        *("--output-tokens", "4000"),
+    ]
+    rows = answered("traffic", *runs, *load, "--gamma", str(gamma))["rows"]
+    [served] = [row["tpot_ms"] for row in rows if row["speculation"]]
+    assert served == pytest.approx(planned, rel=3e-3)
