@@ -46,7 +46,8 @@ def first_best(gammas: NDArray[np.int64], factors: Floats) -> int:
 
 
 # From γ, shape (n,), to a covariance of the logarithms of speed-ups, shape (n, n).
-Doubt = Callable[[NDArray[np.int64]], Floats]
+Gammas = NDArray[np.int64]
+Doubt = Callable[[Gammas], Floats]
 # Deviations below this are rounding errors.
 _NOTHING = 1e-12
 
@@ -187,16 +188,14 @@ def counted_runs(acceptance: Acceptance, cost: Cost) -> list[Run]:
     return [run for run in cost.own_runs if counts_run(acceptance, run)]
 
 
-def tokens_per_block(acceptance: Acceptance, cost: Cost, gammas: NDArray[np.int64]) -> Floats:
+def tokens_per_block(acceptance: Acceptance, cost: Cost, gammas: Gammas) -> Floats:
     """Returns mean tokens per block; a run that the acceptance counts has its own, shape (n,)."""
     if counted_runs(acceptance, cost):
         return np.exp(_lengths(acceptance, cost, gammas)[0])
     return np.asarray(acceptance.tokens_per_call(gammas))
 
 
-def _lengths(
-    acceptance: Acceptance, cost: Cost, gammas: NDArray[np.int64]
-) -> tuple[Floats, Floats]:
+def _lengths(acceptance: Acceptance, cost: Cost, gammas: Gammas) -> tuple[Floats, Floats]:
     """Returns the log of mean tokens per block at each γ, and the covariance of their errors.
 
     The covariance leaves out errors that do not affect speeds. A run measures the time per token,
