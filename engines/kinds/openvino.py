@@ -1,6 +1,6 @@
 """OpenVINO GenAI: in this process, as a pipeline of a target and a draft model."""
 
-from engines.kind import Drafted, EngineKind, Exports, later
+from engines.kind import Drafted, EngineKind, Exports, PrintedCounts, later
 
 
 def _fixed(gamma: int, draft: Drafted, _rule: object, p_min: float | None) -> str:
@@ -32,5 +32,6 @@ KIND = EngineKind(
     # The draft draws as the target does.
     draft_samplings=("sampled",),
     acceptance="engine",
+    prints=(PrintedCounts("log", ("Num accepted token:",), "openvino:read_log"),),
     exports=Exports("draft_model", _fixed, draft_sampling="sampled", lookup=_lookup),
 )

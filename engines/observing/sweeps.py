@@ -1,5 +1,7 @@
 """Runs of a server from a sweep: `vllm bench sweep serve` adds its settings to each result."""
 
+import csv
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -18,11 +20,12 @@ from simulator.cost.fitted.runs import Run
 def sweep_runs(path: Path, *, context: int) -> tuple[Run, ...] | None:
     """Returns a run for each draft length and batch size of a sweep; None if it is no sweep.
 
-    path: a `summary.json`, or the folder of an experiment with one for each combination.
+    path: a `summary.json`, the folder of an experiment with one for each combination, or the
+      experiment's `summary.csv`.
     context: tokens in each sequence's cache.
     """
     files = sorted(path.glob("*/summary.json")) if path.is_dir() else [path]
-    documents = [read_json(file) for file in files]
+    documents = [_table(file) if file.suffix == ".csv" else read_json(file) for file in files]
     if path.is_dir() and not files:
         raise ValueError(f"{path} must have */summary.json of vllm bench sweep serve, got none")
     if not all(isinstance(each, list) and each for each in documents):
@@ -31,6 +34,22 @@ def sweep_runs(path: Path, *, context: int) -> tuple[Run, ...] | None:
     if not all(isinstance(record, dict) and "run_number" in record for record in records):
         return None
     return _runs(records, context)
+
+
+def _table(path: Path) -> list[dict[str, Any]]:
+    """Returns the rows of a `summary.csv`; an empty cell is left out, a list is in JSON."""
+
+    def value(cell: str) -> Any:
+        try:
+            return json.loads(cell)
+        except ValueError:
+            return cell
+
+    with path.open(newline="", encoding="utf-8") as text:
+        return [
+            {key: value(cell) for key, cell in row.items() if key and cell}
+            for row in csv.DictReader(text)
+        ]
 
 
 def _runs(records: Iterable[Mapping[str, Any]], context: int) -> tuple[Run, ...]:
