@@ -37,13 +37,17 @@ def sweep_runs(path: Path, *, context: int) -> tuple[Run, ...] | None:
 
 
 def _table(path: Path) -> list[dict[str, Any]]:
-    """Returns the rows of a `summary.csv`; an empty cell is left out, a list is in JSON."""
+    """Returns the rows of a `summary.csv`, whose empty cells are left out.
+
+    Lists are in JSON. A column with an empty cell has its counts as 200.0.
+    """
 
     def value(cell: str) -> Any:
         try:
-            return json.loads(cell)
+            read = json.loads(cell)
         except ValueError:
             return cell
+        return int(read) if isinstance(read, float) and read.is_integer() else read
 
     with path.open(newline="", encoding="utf-8") as text:
         return [

@@ -137,6 +137,30 @@ def test_a_sweep_is_a_run_for_each_length_and_batch(tmp_path: Path) -> None:
     assert sweep_runs(tmp_path / "two" / "summary.json", context=512) == (two,)
 
 
+# Columns of three runs, as `pandas.DataFrame.from_records(runs).to_csv` writes them in vLLM's
+# vllm/benchmarks/sweep/serve.py (0.32.0, run_combs).
+SUMMARY = """\
+,run_number,max_concurrency,mean_tpot_ms,completed,total_output_tokens,\
+speculative_config.num_speculative_tokens_per_batch_size,spec_decode_num_drafts,\
+spec_decode_draft_tokens,spec_decode_accepted_tokens,spec_decode_per_position_acceptance_rates
+0,0,1,10.0,8,408,,,,,
+1,0,1,11.0,8,408,"[[1, 8, 0]]",,,,
+2,0,1,6.0,8,388,"[[1, 8, 2]]",200.0,400.0,180.0,"[0.6, 0.3, 0.0]"
+"""
+
+
+def test_the_table_of_a_sweep_has_its_runs(tmp_path: Path) -> None:
+    path = tmp_path / "summary.csv"
+    path.write_text(SUMMARY)
+    runs = sweep_runs(path, context=512)
+    assert runs is not None
+    times = [(run.gamma, run.speculating, round(run.seconds_per_token, 9)) for run in runs]
+    assert times == [(0, False, 0.01), (0, True, 0.011), (2, False, 0.006)]
+    assert (runs[2].length, runs[2].rates) == (pytest.approx(1.9), (0.6, 0.3))
+    path.write_text("gamma,ms\n3,4\n")
+    assert sweep_runs(path, context=512) is None
+
+
 @pytest.mark.parametrize(
     ("found", "message"),
     [
