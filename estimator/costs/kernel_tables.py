@@ -70,7 +70,7 @@ class Curves:
     """
 
     shapes: Mapping[tuple[int, ...], int]
-    rows: NDArray[np.uint32]
+    rows: NDArray[np.float64]
     seconds: NDArray[np.float64]
 
     def at(self, shape: tuple[int, ...], rows: float) -> float:
@@ -191,7 +191,7 @@ def _latencies(gpu: str, name: str) -> NDArray[np.float64]:
 def _curves(gpu: str, name: str) -> Curves:
     sides, rows = _arrays(gpu, (f"{name}/at", f"{name}/rows"))
     shapes = {tuple(each): position for position, each in enumerate(sides.tolist())}
-    return Curves(shapes, rows, _latencies(gpu, name))
+    return Curves(shapes, rows.astype(np.float64), _latencies(gpu, name))
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -137,7 +138,6 @@ class Cost(ABC):
             t(γ) = t_0(γ) + Σ_{a<γ} P(rejected after a accepted tokens) · t_p(a + 1)
 
         t_0(γ): block time of this cost; t_p(n): its target pass over n tokens (`docs/hybrids.md`).
-
         rejected: maps γ to the probability of a rejection after 0, …, γ - 1 accepted tokens.
         """
 
@@ -174,8 +174,6 @@ class Ratio(Cost):
 @dataclass(frozen=True, slots=True)
 class ChangedCost(Cost):
     """Another cost, `inner`, in another setting, with a new drafting or a longer checking time.
-
-    Times are in the unit of `inner`.
 
     drafting: maps γ, at least 1, to the time to draft γ tokens; None: the drafting time of `inner`.
     again: maps γ, at least 1, to a time that is added to `checking_seconds` of `inner`; None: 0.
@@ -238,7 +236,9 @@ class ChangedCost(Cost):
         return self.inner.prompt_seconds(tokens)
 
     def with_setting(self, **changes: Any) -> Cost:
-        return replace(self, setting=replace(self.setting, **changes))
+        same = copy(self)  # `replace` would compute the times again
+        object.__setattr__(same, "setting", replace(self.setting, **changes))
+        return same
 
     def reading_again(self, rejected: Callable[[int], Floats]) -> Cost:
         if self.same_times:  # an uncertain cost is fitted again

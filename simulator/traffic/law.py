@@ -61,9 +61,12 @@ class Law:
         """Returns the means at each rate; variability: see the module."""
         present = np.arange(1, found.share.shape[-1] + 1)
         logs = np.cumsum(np.log(found.share), axis=-1)[..., None, :]
-        logs = (logs + np.log(rate)[..., None] * present) / variability
+        logs = logs + np.log(rate)[..., None] * present
+        logs /= variability
         scale = np.maximum(logs.max(axis=-1), 0.0)
-        weights, idle = np.exp(logs - scale[..., None]), np.exp(-scale)
+        # In place: this is the largest array by far, and fresh memory takes longer than arithmetic.
+        logs -= scale[..., None]
+        weights, idle = np.exp(logs, out=logs), np.exp(-scale)
         # Requests that wait in line are counted with the last batch.
         tail = (rate * found.share[..., -1:]) ** (1 / variability)
         weights[..., -1] /= 1 - tail
