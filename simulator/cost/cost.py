@@ -173,7 +173,7 @@ class Ratio(Cost):
 
 @dataclass(frozen=True, slots=True)
 class ChangedCost(Cost):
-    """Another cost, `inner`, in another setting, with a new drafting or a longer checking time.
+    """Another cost, `inner`, in its unit: another setting, a new drafting, a longer checking time.
 
     drafting: maps γ, at least 1, to the time to draft γ tokens; None: the drafting time of `inner`.
     again: maps γ, at least 1, to a time that is added to `checking_seconds` of `inner`; None: 0.
