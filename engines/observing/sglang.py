@@ -101,7 +101,7 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
 
 
 def _steps(settings: Mapping[str, str], gamma: int | None) -> int:
-    """Returns the drafted tokens per block; a block drafter states them with the block's first."""
+    """Returns the drafted tokens per block; a block drafter also counts the token before them."""
     steps, block = (
         int(settings.get(f"speculative_num_{name}", "").replace("None", "") or 0)
         for name in ("steps", "draft_tokens")

@@ -177,7 +177,7 @@ def publish(
     *,
     instead_of: Sequence[Path] = (),
 ) -> None:
-    """Writes a folder with a model, its tokenizer and training.json; then removes `instead_of`."""
+    """Writes a model, its tokenizer and training.json; then removes the files `instead_of`."""
     unfinished = folder.with_name(f"{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     module.save_pretrained(unfinished)

@@ -113,8 +113,8 @@ def _by_draft(
 ) -> tuple[tuple[Fleet, Saved | None], ...]:
     """Returns the cheapest fleet of each draft, the cheapest first; empty with a single draft.
 
-    found: simulated fleets. counted: fleets in closed form, for drafts that `found` lacks. Both
-      have the cheapest first.
+    found: simulated fleets, the cheapest first. counted: fleets in closed form, in the same order,
+      for drafts without a simulated fleet.
     """
     names = {fleet.draft for fleet in counted}
     best = {fleet.draft: fleet for fleet in reversed(found)} if len(names) > 1 else {}

@@ -130,7 +130,7 @@ def _burst(request: TrafficRequest, notes: Sequence[str]) -> tuple[dict[str, Any
 def machine_rows(
     machines: Sequence[tuple[str, int]], answers: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Returns the answer of each machine, a GPU and a TP, as a JSON object."""
+    """Returns the JSON answer of each machine with its GPU and TP; machines: (GPU, TP)."""
     both = zip(machines, answers, strict=True)
     return [{"gpu": find_hardware(gpu).name, "tp": tp, **data} for (gpu, tp), data in both]
 

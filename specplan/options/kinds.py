@@ -170,7 +170,7 @@ def _named(ctx: click.Context, name: str) -> str:
 
 
 def _conflict(kinds: Sequence[type[Kind]], ctx: click.Context, names: Sequence[str]) -> str:
-    """Returns the error message for options that no way reads together."""
+    """Returns the error message for options of which no kind reads all."""
     selectors = {kind.needs[0] for kind in kinds}
     pairs = combinations(sorted(names, key=lambda name: name not in selectors), 2)
     for first, second in pairs:

@@ -92,7 +92,7 @@ def changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float)
 def _with_as_many_calls(
     fallbacks: float, judge: Callable[[float], HeldOut]
 ) -> tuple[float, HeldOut]:
-    """Returns the threshold with large calls per token nearest `fallbacks`, and measures there."""
+    """Returns the threshold whose large calls per token are nearest `fallbacks`, measured there."""
     threshold, tried = 0.5, []  # bisects [0, 1]: a higher threshold means more large calls
     for halving in range(HALVINGS):
         given = judge(threshold)

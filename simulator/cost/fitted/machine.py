@@ -151,9 +151,9 @@ class DeployedMachine(Machine):
 
     @abstractmethod
     def draft_passes(self, load: LoadPoint, width: int) -> tuple[float, float, float]:
-        """Returns the seconds of a draft pass over `width` tokens per sequence, and of its reads.
+        """Returns the seconds of a draft pass over `width` tokens per sequence, and of two reads.
 
-        The second number is the seconds of reads once in a block, the third of those at each token.
+        They are of `DraftShape.once`, once in a block, and of `DraftShape.in_turn`, at each token.
         """
 
     @abstractmethod

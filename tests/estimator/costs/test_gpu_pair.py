@@ -37,6 +37,14 @@ def test_a_tiny_pair_is_trained_measured_and_told(
     assert [(row["temperature"], row["gamma"]) for row in result["validation"]] == [
         (0, 1), (0, 2), (1, 1), (1, 2)
     ]  # fmt: skip
+    # Greedy texts are the target's, their calls follow exactly from the traces, and so does alpha.
+    own = {row["temperature"]: row["value"] for row in result["alpha"] if row["draft"] == "6 M"}
+    for row in result["validation"][:2]:
+        assert row["identical_to_target"]
+        assert row["target_calls"] == pytest.approx(row["predicted_target_calls"])
+        assert row["alpha"] == pytest.approx(own[0])
+    for cell in result["costs"]:
+        assert 0 < cell["roofline_target_ms"]["1"] <= cell["roofline_target_ms"]["3"]
     assert result["training"]["target"]["steps"] == 4
     assert "(the paper: 0.88)" in capsys.readouterr().out
     # Resumed: nothing is trained again.
