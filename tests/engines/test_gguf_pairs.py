@@ -14,7 +14,6 @@ from engines.servers.llama_cpp import LlamaCpp
 from engines.text_scores import acceptance, engine_scorer, local_scorer
 from engines.trials.request import ValidateEngine
 from engines.trials.validation import validate
-from estimator.model_shapes import gguf_names
 from estimator.model_shapes.gguf_names import chosen_file, gguf_file
 from estimator.settings import PromptSettings, TimingSettings
 from reference.models.huggingface import load_tokenizer
@@ -175,7 +174,7 @@ def test_the_file_of_a_repository_is_llama_cpps_choice(
 
 
 def test_a_repositorys_file_is_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gguf_names, "require_hub", lambda: None)
+    monkeypatch.setattr("reference.models.hub.require_hub", lambda: None)
     monkeypatch.setattr("huggingface_hub.list_repo_files", lambda name: list(REPOSITORY))
     monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *names: "/".join(names))
     assert gguf_file("hf:u/m-GGUF:BF16") == Path("u/m-GGUF/m-BF16.gguf")
