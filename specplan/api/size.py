@@ -89,7 +89,7 @@ class SizeResult(Shown, Sizing):
 
     fronts: tokens/s of a GPU against tokens/s of a user, with and without speculation.
     drafted: drafts by name, as servers load them.
-    notes: deployments that were left out, and why.
+    notes: deployments that were left out, and the sampling for which acceptances hold.
     day, day_without: replicas of `best` and `best_without` by hour of a trace; None: no trace, or
       an hour that needs more GPUs than `max_gpus`.
     """
@@ -168,7 +168,12 @@ def _sized(
     sizing = sized(replicas, goal, check=given["check"])
     values = {value.name: getattr(sizing, value.name) for value in fields(sizing)}
     with_drafts, without = (pareto_front(replicas, speculating=way) for way in (True, False))
-    return SizeResult(**values, fronts=(with_drafts, without), drafted=drafted, notes=tuple(notes))
+    conditions = (
+        f"The acceptance of {draft.title} holds for: {draft.acceptance.source.sampling}."
+        for draft in drafts
+    )
+    fronts, every = (with_drafts, without), (*notes, *conditions)
+    return SizeResult(**values, fronts=fronts, drafted=drafted, notes=every)
 
 
 def _by_hour(

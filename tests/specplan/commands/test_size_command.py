@@ -116,6 +116,8 @@ def test_python_gives_the_same_numbers() -> None:
         engine="vllm",
     )
     assert sizing.json() == printed
+    sampling = "temperature not stated, draft sampling not stated"
+    assert printed["notes"] == [f"The acceptance of small holds for: {sampling}."]
     assert "requests/s with small" in str(sizing).replace("\n  ", " ")
 
 
