@@ -155,7 +155,7 @@ def test_a_single_output_token_has_no_time_between_tokens(gpu: str) -> None:
 
 
 def test_rates_that_miss_the_latency_targets_are_marked(gpu: str) -> None:
-    words = f"--rate 1,12 {LENGTHS} {gpu} --slo tpot=11"
+    words = f"--rate 1,12 {LENGTHS} {gpu} --slo tpot=7"
     rows = run_json(words, "traffic")["rows"]
     met = [row["on_target"] for row in rows]
     assert True in met
