@@ -1,10 +1,11 @@
 """`specplan report`: writes one page that shows all measurements."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from specplan.options.answer import json_option, output_option
+from specplan.options.answer import json_option, output_option, stated_command
 from specplan.options.command import Command
 from specplan.options.declared import option, takes
 from specplan.reports.output import print_json
@@ -48,7 +49,10 @@ def report_command(files: tuple[Path, ...], output: Path, title: str | None, as_
     from specplan.reports.page.page import page, page_json, sections
 
     inputs = read_inputs(files)
-    made = sections(inputs, exported)
+    made = [
+        replace(section, command=section.command or stated_command())
+        for section in sections(inputs, exported)
+    ]
     if title is None:
         title = "Report" if len(made) > 1 else made[0].title
         if inputs.profiles:

@@ -74,7 +74,7 @@ function options(chart, width) {
     textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
     grid: { left: 58, right: 24, top: 30, bottom: 52 + (several ? 22 * Math.ceil(names.join("      ").length * 8 / width) : 0) },
     legend: { show: several, data: names, bottom: 0, left: 0, textStyle: { color: faint, fontSize: 13 }, inactiveColor: line, selectedMode: true },
-    tooltip: { trigger: "axis", confine: true, backgroundColor: card, borderColor: faint, textStyle: { color: ink }, formatter: (found) => { const x = Number([found].flat()[0].value[0]); return tip(chart, named ? Math.round(x) : x); } },
+    tooltip: { trigger: "axis", confine: true, extraCssText: "white-space: normal; max-width: min(20rem, 80vw)", backgroundColor: card, borderColor: faint, textStyle: { color: ink }, formatter: (found) => { const x = Number([found].flat()[0].value[0]); return tip(chart, named ? Math.round(x) : x); } },
     dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: "shift", moveOnMouseWheel: false, preventDefaultMouseMove: false, filterMode: "none" }],
     xAxis: { ...axis, ...places, name: chart.x, nameGap: 30, scale: true, splitLine: { show: false }, axisLabel: label },
     yAxis: { ...axis, type: "value", name: chart.y, nameGap: 42, min: Math.min(...heights) > -1e-9 ? 0 : undefined },

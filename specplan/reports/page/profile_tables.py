@@ -85,14 +85,3 @@ def setup(draft: Named, *, several: bool) -> list[tuple[str, str]]:
     return [
         (prefix + name, str(value)) for name, value in values.items() if value not in (None, "")
     ]
-
-
-def start(draft: Named) -> dict[str, object]:
-    """Returns the settings of a draft that the page's sliders start from."""
-    profile = draft.profile
-    return {
-        "name": draft.name,
-        "alpha": profile.alpha.value,
-        "c": 0.05 if profile.c is None else profile.c.value,
-        "slope": 0.0 if draft.best is None else draft.best.slope,
-    }

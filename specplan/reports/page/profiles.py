@@ -8,10 +8,10 @@ from estimator.profiles.best import added_by_position, best_of, with_intervals
 from estimator.profiles.profile import Profile
 from simulator.numerics.intervals import percent
 from specplan.reports.advice import odds_text
-from specplan.reports.page.explorer import ratio_grid
+from specplan.reports.page.draft_sliders import draft_grid
 from specplan.reports.page.inputs import Named
 from specplan.reports.page.pictures import Chart, Section, Series, Threshold, series
-from specplan.reports.page.profile_tables import by_kind, ranking, setup, shares, start
+from specplan.reports.page.profile_tables import by_kind, ranking, setup, shares
 from specplan.reports.profile import clock_lines, other_lines
 
 # Maps a profile to the flags of each server that has its draft.
@@ -47,7 +47,7 @@ def profiles_section(profiles: Sequence[Named], exported: Flags) -> Section:
         flags=top["flags"],
         inputs=[pair for draft in drafts for pair in setup(draft, several=len(drafts) > 1)],
         notes=[note],
-        explorer=ratio_grid([start(draft) for draft in drafts]),
+        explorer=draft_grid(drafts),
     )
 
 

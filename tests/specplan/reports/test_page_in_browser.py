@@ -14,11 +14,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from estimator.profiles.profile_file import write_profile
+from estimator.profiles.best import plan_of
+from estimator.profiles.profile_file import read_profile, write_profile
 from simulator.acceptance.acceptance import Iid
 from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel
 from specplan.main import main
+from specplan.reports.page.draft_sliders import scaled
 from tests.specplan.made_profiles import made_profile, made_tuning, made_validation
 
 NAMES = ("chromium", "chromium-browser", "chromium-headless-shell", "google-chrome")
@@ -70,6 +72,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = [str(folder / f"{name}.json") for name in ("a", "b", "c", "plan", "v", "t")]
     made = CliRunner().invoke(main, ["report", *files, "-o", str(folder / "page.html")])
     assert made.exit_code == 0, made.output
+    ratio = f"plan --alpha 0.82 --c 0.12 --page {folder / 'ratio.html'}"
+    assert CliRunner().invoke(main, ratio.split()).exit_code == 0
     return folder
 
 
@@ -161,20 +165,40 @@ def test_hover_and_keys_show_the_value_of_json(page: Any, folder: Path) -> None:
     assert f"speed-up: {curve[0]['improvement_factor']:.4g}" in tip.locator("..").text_content()
 
 
-def test_sliders_show_the_numbers_of_plan_between_grid_points(page: Any) -> None:
-    """The profile's own settings are exact; others are within 0.5 %."""
+def test_sliders_show_the_numbers_of_plan_between_grid_points(browser: Any, folder: Path) -> None:
+    """The plan's own settings are exact; others are within 0.5 %."""
+    page = browser.new_page()
+    page.goto((folder / "ratio.html").as_uri())
     for alpha, c, slope in GRID:
         settings = {"alpha": alpha, "c": c, "slope": slope}
         advised, factor, factors = page.evaluate(MOVE, ["part-1", settings])
         planned = plan(Iid(alpha), CostModel({1: 1.0, 2: 1.0 + slope}, c))
         exact = planned.curve.improvement_factor
-        tolerance = 1e-5 if (alpha, c, slope) == (0.82, 0.12, 0.1) else 5e-3
+        tolerance = 1e-5 if (alpha, c, slope) == (0.82, 0.12, 0.0) else 5e-3
         np.testing.assert_allclose(factors, exact, rtol=tolerance)
         at = 1.0 if advised == 0 else exact[advised - 1]
         # The plan's own K is within 1 % of the best; the table's is at most 0.5 % further.
         assert at >= 0.99 * max(1.0, *exact), settings
         assert factor == pytest.approx(at, rel=5e-3), settings
     assert "part-1.alpha=1" in page.evaluate("location.hash")
+    page.close()
+
+
+def test_a_draft_s_sliders_start_at_its_answer_and_move_to_plans(page: Any, folder: Path) -> None:
+    profile = read_profile(folder / "a.json")
+    assert profile.cost is not None
+    planned = plan_of(profile, profile.cost)
+    for drafting, checking in ((1.0, 1.0), (0.35, 1.0), (2.2, 0.45), (0.0, 2.65)):
+        moved = {"draft": 0, "drafting": drafting, "checking": checking}
+        advised, factor, factors = page.evaluate(MOVE, ["part-1", moved])
+        exact = plan_of(profile, scaled(profile.cost, drafting, checking)).curve.improvement_factor
+        timed = planned.candidates - 1
+        np.testing.assert_allclose(np.array(factors)[timed], exact[timed], rtol=1e-4)
+        assert factor >= 0.985 * max(1.0, *exact[timed])
+        if (drafting, checking) == (1.0, 1.0):
+            assert advised == planned.advised_gamma
+            headline = page.locator(".headline").first.text_content()
+            assert f"K = {advised}: {factor:.2f} times" in headline
 
 
 def test_a_slider_shows_the_numbers_of_plan_at_the_costs_of_a_gpu(
@@ -198,7 +222,7 @@ def test_a_slider_shows_the_numbers_of_plan_at_the_costs_of_a_gpu(
 
 def test_the_address_keeps_the_sliders(browser: Any, folder: Path) -> None:
     page = browser.new_page()
-    page.goto((folder / "page.html").as_uri() + "#part-1.alpha=0.6&part-1.c=0.25")
+    page.goto((folder / "ratio.html").as_uri() + "#part-1.alpha=0.6&part-1.c=0.25")
     values = page.evaluate(
         "['alpha', 'c'].map(key => document.querySelector(`#part-1 [data-field=${key}]`).value)"
     )
