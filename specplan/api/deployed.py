@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
+from typing import Literal
 
 # The cost model of the GPU's data sheet, which no server corrects.
 DATA_SHEET = "roofline"
@@ -44,6 +45,8 @@ class Deployed(OwnGpu):
     draft_tp: GPUs that share the draft.  [default: --tp]
     dtype: Number format of both models' weights.  [default: each config's own]
     draft_dtype: Number format of the draft's weights.  [default: --dtype]
+    draft_sampling: How the server drafts: the likeliest token, or at random, with passes over the
+      vocabulary.  [default: as --profile was measured or --export's server drafts, else argmax]
     activations: Format of activations.  [default: fp8 with --dtype fp8 on GPUs that multiply it,
       else the config's, or 16 bits]
     expert_reuse: How far tokens share experts, from 0 (uniform routing) to 1 (all use the same).
@@ -64,6 +67,7 @@ class Deployed(OwnGpu):
     draft_tp: int | None = None
     dtype: str | None = None
     draft_dtype: str | None = None
+    draft_sampling: Literal["sampled", "argmax"] | None = None
     activations: str | None = None
     expert_reuse: float = 0.0
     efficiency: float | None = None

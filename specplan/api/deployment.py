@@ -50,7 +50,8 @@ def deployment_of(options: Deployed) -> Deployment:
         expert_reuse=options.expert_reuse,
         layer_overhead_seconds=DEFAULT_LAYER_SECONDS if overhead_us is None else overhead_us / 1e6,
     )
-    return Deployment(target, draft, hardware, conditions, draft_tp=options.draft_tp)
+    drawn = options.draft_sampling == "sampled"
+    return Deployment(target, draft, hardware, conditions, options.draft_tp, sampled=drawn)
 
 
 def with_weights(options: Deployed, hardware: Hardware) -> str | None:

@@ -60,6 +60,7 @@ declare(
     draft_tp=rare(metavar="N"),
     dtype=rare(type=FormatName(_FORMATS)),
     draft_dtype=rare(type=FormatName(_FORMATS)),
+    draft_sampling=rare(type=click.Choice(["sampled", "argmax"])),
     activations=rare(type=FormatName(("bfloat16", "float16", "fp8", "int8", "fp4"))),
     expert_reuse=rare(metavar="R"),
     efficiency=rare(metavar="E"),

@@ -142,13 +142,16 @@ def chosen(
 
 
 def chosen_cost(ctx: click.Context) -> type[CostKind]:
-    return chosen(cost_kinds(), ctx, shared=("profile_path",), what="cost")
+    return chosen(cost_kinds(), ctx, shared=("profile_path", "draft_sampling"), what="cost")
 
 
 def filled(ctx: click.Context, *records: type) -> list[Any]:
     """Returns the stated acceptance, the stated cost, and further records of options."""
-    accepting = chosen(acceptance_kinds(), ctx, shared=("runs",), what="acceptance")
-    return fill(ctx, [accepting, chosen_cost(ctx), *records])
+    shared = ("runs", "draft_sampling")
+    kinds = (chosen(acceptance_kinds(), ctx, shared=shared, what="acceptance"), chosen_cost(ctx))
+    if is_stated(ctx, "draft_sampling") and not any("draft_sampling" in k.reads() for k in kinds):
+        raise click.UsageError("--draft-sampling needs --profile or --target-config", ctx)
+    return fill(ctx, [*kinds, *records])
 
 
 def require(kind: type[Kind], ctx: click.Context, *, first: str) -> None:

@@ -14,7 +14,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from simulator.cost.fitted.runs import LoadPoint, Run
-from simulator.cost.roofline.deployment import Deployment
+from simulator.cost.roofline.deployment import Deployment, drawing_seconds, judging_seconds
 from simulator.cost.roofline.forward import roof_seconds
 from simulator.cost.roofline.shapes import ModelShape
 from simulator.cost.roofline.sharing import Conditions, exchange_seconds
@@ -139,8 +139,8 @@ class Machine(ABC):
 class DeployedMachine(Machine):
     """A deployment whose steps consist of passes of its target and its draft.
 
-    deployment: target, draft and GPUs. A draft without layers looks up its tokens (n-grams). The
-      deployment's efficiency and time per layer are not used, because they are parameters here.
+    deployment: target, draft and GPUs. A draft without layers looks up its tokens (n-grams).
+      Efficiency and time per layer are parameters here.
     """
 
     deployment: Deployment
@@ -176,18 +176,20 @@ class DeployedMachine(Machine):
         return self._target(load, 1) + work(plain=1)
 
     def block_pass(self, load: LoadPoint, new_tokens: int) -> Work:
-        return self._target(load, new_tokens) + work(block=1)
+        judged = judging_seconds(self.deployment, batch=load.batch, drafted=new_tokens - 1)
+        return self._target(load, new_tokens) + work(block=1, fixed=judged)
 
     def drafting_work(self, load: LoadPoint, gamma: int, width: int = 1) -> Work:
         draft, given = self.deployment.draft, self.deployment.draft_conditions
         passes, wide = (1, gamma) if draft.parallel else (gamma, width)
         tokens = given.replica_batch(load.batch) * wide
         one, once, turn = self._draft(load, wide)
+        drawing = drawing_seconds(self.deployment, batch=load.batch, drafted=gamma)
         return work(
             roof=passes * one + once + gamma * turn,
             layer=passes * draft.step.layers,
             draft=passes if draft.step.layers > 0 else 0,
-            fixed=passes * self.exchanges(draft.step, tokens, given),
+            fixed=passes * self.exchanges(draft.step, tokens, given) + drawing,
         )
 
 

@@ -16,6 +16,10 @@ from simulator.numerics.arguments import Floats, integer
 
 # Bandwidth of 16 lanes of PCIe 5.0, in bytes per second one way.
 PCIE_BANDWIDTH = 64e9
+# Bytes that a server moves for each token of the vocabulary to draw a draft (temperature and
+# softmax 16, noise and its quotient 16, choice 4, stored distribution 8) and to judge it
+# (temperature and softmax 16, both distributions 8). Each takes about eight kernels of 5 µs.
+_DRAWN_BYTES, _JUDGED_BYTES, _LAUNCHED_SECONDS = 44, 24, 40e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class Deployment:
       Where prompts are read by other GPUs, they are those that decode.
     draft_tp: GPUs that share the draft; None: as many as share the target. With 1, each GPU holds
       the whole draft and drafts for itself.
+    sampled: whether drafts are drawn from the draft's distribution, which the target then judges by
+      rejection; else each is the draft's likeliest token.
     """
 
     target: ModelShape
@@ -34,6 +40,7 @@ class Deployment:
     hardware: Hardware
     conditions: Conditions = field(default_factory=Conditions)
     draft_tp: int | None = None
+    sampled: bool = False
 
     def __post_init__(self) -> None:
         require_division(self.target, self.conditions.tp)
@@ -64,6 +71,27 @@ def over_pcie(deployment: Deployment) -> bool:
     """Returns whether several GPUs share the target over a link no faster than PCIe."""
     link = deployment.hardware.link_bandwidth
     return deployment.conditions.gpus > 1 and (link is None or link <= PCIE_BANDWIDTH)
+
+
+def drawing_seconds(deployment: Deployment, *, batch: int, drafted: int) -> float:
+    """Returns the time to draw `drafted` drafts of each sequence at random; 0 if none is drawn."""
+    passes = 1 if deployment.draft.parallel else drafted
+    return _over_vocabulary(deployment, batch, drafted, _DRAWN_BYTES, passes)
+
+
+def judging_seconds(deployment: Deployment, *, batch: int, drafted: int) -> float:
+    """Returns the further time to judge drafts by rejection; 0 if none is drawn."""
+    return _over_vocabulary(deployment, batch, drafted, _JUDGED_BYTES, 1)
+
+
+def _over_vocabulary(
+    deployment: Deployment, batch: int, drafted: int, moved: int, passes: int
+) -> float:
+    # Every GPU holds the whole vocabulary. A draft without layers looks up its tokens.
+    if not deployment.sampled or drafted == 0 or deployment.draft.step.layers == 0:
+        return 0.0
+    values = deployment.conditions.replica_batch(batch) * drafted * deployment.target.vocabulary
+    return moved * values / deployment.hardware.bandwidth + passes * _LAUNCHED_SECONDS
 
 
 def roofline_cost(
