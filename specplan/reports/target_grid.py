@@ -23,7 +23,8 @@ def target_grid(request: TrafficRequest) -> dict[str, Any] | None:
 
     rates: requests per second of all replicas; the stated ones are among them.
     tpot_ms, ttft_ms: targets in milliseconds; [None] where none is stated.
-    gamma, advised: K of each rate, and whether it is advised.
+    gamma, advised, undecided: K of each rate, whether it is advised, and whether it must be
+      measured first.
     share, share_without: shape (rates, tpot_ms, ttft_ms), flattened.
     """
     targets, pair = request.targets, request.pair
@@ -52,6 +53,7 @@ def target_grid(request: TrafficRequest) -> dict[str, Any] | None:
         "ttft_ms": milliseconds[1],
         "gamma": gammas,
         "advised": [choice.gamma > 0 for choice in advice],
+        "undecided": [choice.undecided for choice in advice],
         "share": both[0].ravel().tolist(),
         "share_without": both[1].ravel().tolist(),
     }

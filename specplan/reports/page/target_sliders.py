@@ -22,10 +22,8 @@ def target_explorer(grid: Json | None, rate: float, targets: Mapping[str, float]
     steps = {"rate": rates, "tpot": grid["tpot_ms"], "ttft": grid["ttft_ms"]}
     labels = {"rate": "requests a second", "tpot": "TPOT target, ms", "ttft": "TTFT target, ms"}
     moved = {key: values for key, values in steps.items() if values != [None]}
-    advice = [
-        f"{gamma}" if advised else f"do not speculate (K = {gamma} shown)"
-        for gamma, advised in zip(grid["gamma"], grid["advised"], strict=True)
-    ]
+    states = zip(grid["gamma"], grid["advised"], grid["undecided"], strict=True)
+    advice = [_advice(*state) for state in states]
     shares = {"with speculation": grid["share"], "without": grid["share_without"]}
     start = {"rate": rates.index(rate)}
     start |= {name: _nearest(moved[name], target) for name, target in targets.items()}
@@ -54,6 +52,12 @@ def target_explorer(grid: Json | None, rate: float, targets: Mapping[str, float]
         "chart": {"x": "requests a second", "y": "per cent", "categories": [], "spans": [],
                   "levels": []},
     }  # fmt: skip
+
+
+def _advice(gamma: int, advised: bool, undecided: bool) -> str:
+    if undecided:
+        return f"undecided: measure K = {gamma}"
+    return f"{gamma}" if advised else f"do not speculate (K = {gamma} shown)"
 
 
 def _nearest(values: Sequence[float], target: float) -> int:

@@ -18,6 +18,7 @@ from estimator.profiles.profile import ClockCheck, Profile, TextDetails, Workloa
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main
 from specplan.reports.page.page import LIBRARY
+from specplan.reports.page.target_sliders import target_explorer
 from specplan.reports.profile import profile_text
 from tests.specplan.made_profiles import made_profile, made_tuning, made_validation
 
@@ -361,3 +362,16 @@ def test_simulated_traffic_shows_the_share_within_targets(reported) -> None:
     assert "Requests within the targets" in page
     for point in found["simulated"]:
         assert f'"y": {100 * point["goodput"] / point["rate"]}' in page
+
+
+def test_a_rate_that_is_undecided_says_what_to_measure() -> None:
+    grid = {"rates": [1.0, 2.0, 3.0], "tpot_ms": [10.0], "ttft_ms": [None], "gamma": [3, 2, 1]}
+    grid |= {"advised": [True, False, False], "undecided": [False, True, False]}
+    grid |= {"share": [1.0, 0.9, 0.8], "share_without": [1.0, 0.9, 0.8]}
+    sliders = target_explorer(grid, 2.0, {"tpot": 10.0})
+    assert sliders is not None
+    assert sliders["outputs"][0]["values"] == [
+        "3",
+        "undecided: measure K = 2",
+        "do not speculate (K = 1 shown)",
+    ]
