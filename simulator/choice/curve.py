@@ -215,7 +215,7 @@ def _lengths(acceptance: Acceptance, cost: Cost, gammas: Gammas) -> tuple[Floats
     logs, covariance = acceptance.log_lengths(every)
     counted = [each for each in counted_runs(acceptance, cost) if each.drafted is None]
     own = {each.gamma: np.log(each.length) for each in pooled(counted)}
-    at = sorted(own)
+    at = sorted(own.keys() & timed)
     apart = [own[gamma] - logs[every.tolist().index(gamma)] for gamma in at]
     logs = np.minimum(logs + np.interp(every, [0, *at], [0.0, *apart]), np.log(every + 1.0))
     if run:

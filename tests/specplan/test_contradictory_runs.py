@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from specplan.main import main
+from tests.specplan.plan_inputs import answered
 
 CALLS, SEED = 200, 7
 ADVICE = ("Draft ", "Do not speculate", "Not worth a draft", "ndecided")
@@ -56,6 +57,13 @@ def test_the_answer_is_possible(call: int, tmp_path: Path) -> None:
     check(random.Random(f"{SEED} {call}"), tmp_path / "plan.json")
 
 
+def test_a_run_faster_than_the_fastest_baseline_allows_is_not_advised() -> None:
+    runs = "gamma=0,tpot=12.2 gamma=0,tpot=22.3 gamma=3,tpot=4,length=2.5 gamma=2,tpot=8,length=2"
+    plan = answered("plan", *[word for run in runs.split() for word in ("--run", run)])
+    assert plan["advised_gamma"] != 3
+    assert any("run at K = 3 is impossible" in note for note in plan["notes"])
+
+
 def check(draw: random.Random, file: Path) -> None:
     """Asks for one random plan and asserts what every plan must keep."""
     words = run_words(draw)
@@ -63,6 +71,7 @@ def check(draw: random.Random, file: Path) -> None:
     assert "report it" not in result.output, words
     if result.exit_code == 2:
         # Rates that rise by position, and times that no server has, are refused in a line.
+        assert " must " in result.stderr, (words, result.stderr)
         assert len(result.stderr.splitlines()) == 1, words
         return
     assert result.exit_code == 0, (words, result.output)
