@@ -159,6 +159,8 @@ def curve_of(
         gains = Forecast.normal(np.log(factors), noise if doubt is None else doubt(gammas))
     else:
         gains = posterior.speed_ups(point, columns, np.exp(logs).tolist()).blurred(noise)
+        # A block takes at least as long as a step without drafts, and gives at most γ + 1 tokens.
+        gains = gains.capped(np.log(gammas + 1.0))
         factors = np.exp(gains.medians)
         ran = np.array([posterior.measured(point).get(gamma, np.nan) for gamma in columns])
         impossible = np.isin(gammas, list(posterior.left_out(point)))

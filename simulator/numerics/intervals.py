@@ -163,6 +163,10 @@ class Forecast:
         draws = draws + self.medians - np.median(draws, axis=0)
         return Forecast(draws, self.covariance + covariance)
 
+    def capped(self, logs: Floats) -> Forecast:
+        """Returns the distribution with no draw above the given logarithms, shape (n,)."""
+        return Forecast(np.minimum(self.draws, logs), self.covariance)
+
     def only(self, which: NDArray[np.bool_]) -> Forecast:
         """Returns the distribution of the selected quantities."""
         if which.all():

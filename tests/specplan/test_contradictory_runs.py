@@ -61,6 +61,8 @@ def test_a_run_faster_than_the_fastest_baseline_allows_is_not_advised() -> None:
     runs = "gamma=0,tpot=12.2 gamma=0,tpot=22.3 gamma=3,tpot=4,length=2.5 gamma=2,tpot=8,length=2"
     plan = answered("plan", *[word for run in runs.split() for word in ("--run", run)])
     assert plan["advised_gamma"] != 3
+    for row in plan["curve"]:
+        assert row["improvement_factor_high"] <= (row["gamma"] + 1) * (1 + 1e-12)
     assert any("run at K = 3 is impossible" in note for note in plan["notes"])
 
 

@@ -364,7 +364,7 @@ def test_simulated_traffic_shows_the_share_within_targets(reported) -> None:
         assert f'"y": {100 * point["goodput"] / point["rate"]}' in page
 
 
-def test_a_rate_that_is_undecided_says_what_to_measure() -> None:
+def test_an_undecided_rate_names_the_draft_length_to_measure() -> None:
     grid = {"rates": [1.0, 2.0, 3.0], "tpot_ms": [10.0], "ttft_ms": [None], "gamma": [3, 2, 1]}
     grid |= {"advised": [True, False, False], "undecided": [False, True, False]}
     grid |= {"share": [1.0, 0.9, 0.8], "share_without": [1.0, 0.9, 0.8]}
