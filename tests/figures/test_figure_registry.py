@@ -50,5 +50,5 @@ assert "torch" not in sys.modules
     ],
 )
 def test_an_unknown_name_suggests_the_nearest(name: str, nearest: str) -> None:
-    with pytest.raises(ValueError, match=f"unknown figure '{name}'; did you mean '{nearest}'"):
+    with pytest.raises(ValueError, match=f"unknown figure '{name}'; did you mean {nearest}\\b"):
         find_figure(name)

@@ -110,7 +110,7 @@ def of_page(folder: Path) -> int:
     out = folder / "page.html"
     result = CliRunner().invoke(main, ["report", str(PROFILE), "-o", str(out)])
     assert result.exit_code == 0, result.output
-    found = re.search(r"Draft with embedded, γ = (\d+):", out.read_text(encoding="utf-8"))
+    found = re.search(r"Draft with embedded, K = (\d+):", out.read_text(encoding="utf-8"))
     assert found is not None
     return int(found[1])
 

@@ -103,7 +103,7 @@ def test_no_gamma_but_a_timed_one_is_advised(name: str, tmp_path: Path) -> None:
     page = json.loads(run(*words))
     advised = plan["advised_gamma"]
     assert advised in profile.improvement_factor
-    assert f"γ = {advised}: " in page["headline"]
+    assert f"K = {advised}: " in page["headline"]
     assert page["drafts"][0]["advised_gamma"] == advised
     assert f"(K = {advised})" in profile_text(profile)
     if name == "lookup":

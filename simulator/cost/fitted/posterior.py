@@ -151,7 +151,7 @@ class Posterior:
             wide = [each for each, (values, _) in laws.items() if values.std() > _WIDE]
             many = self._laws(load, wide, self.draws(MANY)) if wide else {}
             for gamma, (values, allowed) in laws.items():
-                allowed = many[gamma][1] if gamma in many else allowed
+                allowed = many[gamma][1] if gamma in wide else allowed
                 known[gamma] = conditioned(values, allowed)
         return np.stack([known[gamma] for gamma in gammas], axis=1)
 

@@ -179,7 +179,7 @@ def test_passes_are_timed_at_several_contexts(
     assert [(row["batch"], row["context"]) for row in data["rows"]] == [(1, 16), (1, 24)]
     assert [part["last_context"] for part in data["by_context"]][-1] == 24
     refused = run(*options, "--batch", "1", "--context", "16,0")
-    assert_refused(refused, "context must be at least 1, got 0")
+    assert_refused(refused, "must be an integer of at least 1, got 0")
 
 
 @pytest.fixture

@@ -172,7 +172,7 @@ def test_a_profile_gives_one_gamma_by_every_road(tmp_path: Path) -> None:
     assert best.plan.advised_gamma == gamma
     assert f"(K = {gamma})" in profile_text(made)
     page = answer(ranked([Named("made", "made.json", made)]), flags_of)
-    assert f"γ = {gamma}:" in page["headline"]
+    assert f"K = {gamma}:" in page["headline"]
     flags = run(f"--profile {path} --export vllm").stdout
     assert f'"num_speculative_tokens": {gamma}' in flags
     assert made.cost is not None

@@ -97,8 +97,9 @@ def _stated(name: str) -> list[str]:
 def test_no_two_options_of_different_ways_are_taken_together(
     kinds: tuple[Any, ...], beside: str
 ) -> None:
-    # A profile with costs, and runs with an acceptance, state an input twice.
-    beside_others = {"profile_path", "runs" if beside.startswith("--c") else ""}
+    # A profile with costs, and runs with an acceptance, state an input twice. How drafts are chosen
+    # belongs to a profile and to costs of a GPU, and is refused without both.
+    beside_others = {"profile_path", "draft_sampling", "runs" if beside.startswith("--c") else ""}
     names = sorted({name for kind in kinds for name in kind.reads()} - beside_others)
     pairs = [
         pair
@@ -111,3 +112,10 @@ def test_no_two_options_of_different_ways_are_taken_together(
         result = CliRunner().invoke(plan_command, arguments)
         assert result.exit_code == 2, arguments
         assert "cannot be combined with" in result.output, arguments
+
+
+def test_draft_sampling_needs_a_profile_or_a_gpu() -> None:
+    arguments = "--alpha 0.8 --c 0.1 --draft-sampling sampled".split()
+    result = CliRunner().invoke(plan_command, arguments)
+    assert result.exit_code == 2
+    assert "--draft-sampling needs --profile or --target-config" in result.output
