@@ -119,7 +119,9 @@ def _stated(ctx: click.Context) -> tuple[Followed | Observed, ObservedPlan]:
     """Returns the sources and the plan that the stated options make."""
     follows = ctx.params["follow"]
     records: list[type] = [Followed if follows else Observed, Profiled]
-    if any(is_stated(ctx, name) for kind in cost_kinds() for name in kind.reads()):
+    # How drafts are chosen is noted in a profile, too, so that it states no cost by itself.
+    names = {name for kind in cost_kinds() for name in kind.reads()} - {"draft_sampling"}
+    if any(is_stated(ctx, name) for name in names):
         records.append(chosen_cost(ctx))
     elif follows:
         _require_planned(ctx, planned=False)
