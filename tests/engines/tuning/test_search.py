@@ -34,13 +34,13 @@ def gammas(tuned: Tuned) -> list[int]:
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 @pytest.mark.parametrize("together", [True, False])
-def test_a_search_loses_at_most_two_per_cent_in_at_most_five_runs(
+def test_a_search_loses_at_most_two_per_cent_in_at_most_six_runs(
     engine: MadeEngine, together: bool
 ) -> None:
     found = searched(engine, made_tuning(), together=together)
     [advised] = found.advised
     assert engine.token_seconds(advised.gamma) <= 1.02 * engine.token_seconds(engine.best)
-    assert len([gamma for gamma in gammas(found) if gamma > 0]) <= 5
+    assert len([gamma for gamma in gammas(found) if gamma > 0]) <= 6
     assert engine.up == 0
     assert found.next_gamma is None
 
@@ -153,7 +153,7 @@ def test_a_machine_that_slows_down_changes_no_advice(together: bool) -> None:
         for each in (calm, found)
     ]
     for gamma in ratios[0].keys() & ratios[1].keys():
-        assert ratios[1][gamma] == pytest.approx(ratios[0][gamma], rel=0.06)
+        assert ratios[1][gamma] == pytest.approx(ratios[0][gamma], rel=0.07)
     assert any("drift" in note for note in found.notes) == (not together)
 
 
