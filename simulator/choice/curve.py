@@ -158,14 +158,13 @@ def curve_of(
         factors = np.asarray(speed_up(acceptance, cost, gammas))
         gains = Forecast.normal(np.log(factors), noise if doubt is None else doubt(gammas))
     else:
-        gains = posterior.speed_ups(point, columns, np.exp(logs).tolist()).blurred(noise)
-        # A block takes at least as long as a step without drafts, and gives at most γ + 1 tokens.
-        gains = gains.capped(np.log(gammas + 1.0))
+        gains = posterior.speed_ups(point, columns, np.exp(logs).tolist())
+        gains = gains.blurred(noise).capped(np.log(gammas + 1.0))  # A block gives at most γ + 1.
         factors = np.exp(gains.medians)
         ran = np.array([posterior.measured(point).get(gamma, np.nan) for gamma in columns])
         impossible = np.isin(gammas, list(posterior.left_out(point)))
-    known = (acceptance.observed_gamma, cost.observed_gamma)
-    observed = min((each for each in known if each is not None), default=np.inf)
+    limits = (acceptance.observed_gamma, cost.observed_gamma)
+    observed = min((gamma for gamma in limits if gamma is not None), default=np.inf)
     return Curve(
         gamma=gammas,
         expected_tokens=tokens,
@@ -205,9 +204,8 @@ def _lengths(acceptance: Acceptance, cost: Cost, gammas: Gammas) -> tuple[Floats
     block cancels at the run's γ, and only its uncorrelated part remains at other γ. Runs whose
     drafts ended early do not count, because they do not measure the time at their γ.
 
-    For the same reason a run that the acceptance counts has its own length, not the length by the
-    rates of all runs, so that its speed-up is the ratio of measured times. Between runs the
-    difference of both is interpolated; beyond the last run it is constant.
+    So a run that the acceptance counts has its own length, not that by the rates of all runs: its
+    speed-up is the ratio of measured times. Between runs the difference is interpolated.
     """
     timed = {each.gamma for each in cost.own_runs if each.drafted is None} - {0}
     if cost.posterior is not None and cost.point is not None:

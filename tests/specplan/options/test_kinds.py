@@ -115,7 +115,7 @@ def test_no_two_options_of_different_ways_are_taken_together(
 
 
 def test_draft_sampling_needs_a_profile_or_a_gpu() -> None:
-    arguments = "--alpha 0.8 --c 0.1 --draft-sampling sampled".split()
+    arguments = ["--alpha", "0.8", "--c", "0.1", "--draft-sampling", "sampled"]
     result = CliRunner().invoke(plan_command, arguments)
     assert result.exit_code == 2
     assert "--draft-sampling needs --profile or --target-config" in result.output
