@@ -71,7 +71,8 @@ class FromCounts(PositionRates):
     covariance: covariance of the rates' logits and of `change`, shape (LONGEST + 1, LONGEST + 1).
     counted: the counts behind the estimate.
     positions: number of positions with counted rates; 0 if only mean tokens per block were counted.
-    lengths: pairs (γ, counted mean tokens per block). At these γ they replace the result of rates.
+    lengths: pairs (γ, counted mean tokens per block). At these γ they replace the result of rates,
+      between them it is scaled by the interpolated ratio, beyond them by one of at most 1.
     change: change of all logits if the logarithm of the context grows by 1.
     origin: mean logarithm of the counted contexts; None if fewer than two contexts were counted.
     away: log(context to which the rates apply) - origin.
@@ -112,9 +113,13 @@ class FromCounts(PositionRates):
 
     def _tokens(self, lengths: NDArray[np.int64]) -> Floats:
         found = PositionRates._tokens(self, lengths)
-        for gamma, length in self.lengths:
-            found = np.where(lengths == gamma, length, found)
-        return found
+        if not self.lengths:
+            return found
+        gammas, own = np.array(self.lengths).T
+        apart = [0.0, *np.log(own / PositionRates._tokens(self, gammas.astype(np.int64)))]
+        ratio = np.interp(lengths, [self.positions, *gammas], apart, right=min(apart[-1], 0.0))
+        least = np.where(lengths > gammas[-1], own[-1], 1.0)
+        return np.asarray(np.clip(found * np.exp(ratio), least, lengths + 1.0))
 
 
 def from_counts(

@@ -66,6 +66,14 @@ def test_a_run_faster_than_the_fastest_baseline_allows_is_not_advised() -> None:
     assert any("run at K = 3 is impossible" in note for note in plan["notes"])
 
 
+def test_a_k_beyond_a_fall_of_lengths_has_no_more_tokens_and_is_not_advised() -> None:
+    runs = "gamma=0,tpot=10 gamma=3,tpot=8,rates=0.5/0.25/0.12 gamma=5,tpot=7.4,length=1.7"
+    plan = answered("plan", *[word for run in runs.split() for word in ("--run", run)])
+    assert plan["advised_gamma"] == 5
+    assert all(row["expected_tokens"] < 1.71 for row in plan["curve"] if row["gamma"] >= 5)
+    assert any("fall from 1.87 at K = 3 to 1.70 at K = 5" in note for note in plan["notes"])
+
+
 def check(draw: random.Random, file: Path) -> None:
     """Asks for one random plan and asserts what every plan must keep."""
     words = run_words(draw)

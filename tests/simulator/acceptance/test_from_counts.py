@@ -142,6 +142,14 @@ def test_lengths_that_fall_with_gamma_are_kept() -> None:
     assert found.tokens_per_call([6, 7, 8]) == pytest.approx([3.77, 3.73, 3.47])
 
 
+def test_lengths_beyond_a_fall_do_not_return_to_the_contradicted_rates() -> None:
+    """Rates give 1.87 tokens at γ 3, another run 1.70 at 5: from 5 on no length is above 1.70."""
+    acceptance = from_counts([Accepted.of_rates([0.5, 0.25, 0.12]), Accepted(5, 1.7)])
+    assert acceptance.tokens_per_call([3, 5]) == pytest.approx([1.87, 1.7])
+    assert 1.7 < acceptance.tokens_per_call(4) < 1.87
+    assert acceptance.tokens_per_call(np.arange(6, 13)) == pytest.approx(1.7, rel=1e-3)
+
+
 def test_other_workloads_widen_every_length() -> None:
     counted = [Accepted(3, 2.85, drafts=1e6)]
     here, elsewhere = (from_counts(counted, elsewhere=spread) for spread in (0.0, 0.5))
