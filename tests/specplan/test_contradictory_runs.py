@@ -57,13 +57,22 @@ def test_the_answer_is_possible(call: int, tmp_path: Path) -> None:
     check(random.Random(f"{SEED} {call}"), tmp_path / "plan.json")
 
 
-def test_a_run_faster_than_the_fastest_baseline_allows_is_not_advised() -> None:
-    runs = "gamma=0,tpot=12.2 gamma=0,tpot=22.3 gamma=3,tpot=4,length=2.5 gamma=2,tpot=8,length=2"
+@pytest.mark.parametrize(
+    ("gamma", "runs"),
+    [
+        (3, "gamma=3,tpot=4,length=2.5 gamma=2,tpot=8,length=2"),
+        (8, "gamma=8,tpot=2.0259,length=4.97"),  # Possible by the mean of both baselines.
+    ],
+)
+def test_a_run_faster_than_the_fastest_baseline_allows_is_not_advised(
+    gamma: int, runs: str
+) -> None:
+    runs = f"gamma=0,tpot=12.2 gamma=0,tpot=22.3 {runs}"
     plan = answered("plan", *[word for run in runs.split() for word in ("--run", run)])
-    assert plan["advised_gamma"] != 3
+    assert plan["advised_gamma"] != gamma
     for row in plan["curve"]:
         assert row["improvement_factor_high"] <= (row["gamma"] + 1) * (1 + 1e-12)
-    assert any("run at K = 3 is impossible" in note for note in plan["notes"])
+    assert any(f"run at K = {gamma} is impossible" in note for note in plan["notes"])
 
 
 def test_a_k_beyond_a_fall_of_lengths_has_no_more_tokens_and_is_not_advised() -> None:

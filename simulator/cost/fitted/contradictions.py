@@ -21,7 +21,7 @@ def contradictions(runs: Sequence[Run]) -> tuple[str, ...]:
     means = pooled(runs)
     plain = {run.load: run for run in means if run.gamma == 0}
     found = []
-    for run in impossible(means):
+    for run in impossible(runs):
         gain = plain[run.load].seconds_per_token / run.seconds_per_token
         found.append(
             f"The run at {_at(run)} is impossible: {gain:.2f} times the speed without speculation "

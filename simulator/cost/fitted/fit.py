@@ -45,7 +45,7 @@ def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
     Several runs of one load and γ contribute their mean. Impossible runs contribute nothing.
     """
     means = pooled(runs)
-    left_out = impossible(means)
+    left_out = impossible(runs)
     used = [run for run in means if run not in left_out]
     if not used:
         of_prior = cache(partial(Draws.of_prior, prior))

@@ -24,7 +24,7 @@ from simulator.cost.fitted.deviations import Place, covariance, drawn
 from simulator.cost.fitted.draws import Draws
 from simulator.cost.fitted.machine import Machine, Work, seconds_of, work
 from simulator.cost.fitted.prior import Prior
-from simulator.cost.fitted.runs import LoadPoint, Run, impossible, log_gains, pooled
+from simulator.cost.fitted.runs import LoadPoint, Run, impossible, log_gains
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import Forecast
 from simulator.numerics.lattice import DRAWS, MANY
@@ -73,7 +73,7 @@ class Posterior:
     @property
     def impossible(self) -> tuple[Run, ...]:
         """Runs whose speed-up exceeds their tokens per block by more than noise."""
-        return impossible(pooled(self.runs))
+        return impossible(self.runs)
 
     @property
     def calibrated(self) -> bool:

@@ -158,12 +158,14 @@ def _mean(runs: Sequence[Run]) -> Run:
 
 
 def impossible(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Returns the runs whose speed-up exceeds their tokens per block, by more than their errors.
+    """Returns the pooled runs whose speed-up exceeds their tokens per block by more than errors.
 
     A block would then take less time than a step without drafts: the runs differ in something else.
     Baselines that differ count together, with their scatter, and the fastest one also by itself.
+    runs: as they were made, not pooled.
     """
-    bases = [run for run in (*pooled(runs), *_fastest(runs)) if run.gamma == 0]
+    means = pooled(runs)
+    bases = [run for run in (*means, *_fastest(runs)) if run.gamma == 0]
 
     def exceeds(run: Run, base: Run) -> bool:
         noise = deviations() * math.hypot(base.error, run.error)
@@ -171,7 +173,7 @@ def impossible(runs: Sequence[Run]) -> tuple[Run, ...]:
 
     return tuple(
         run
-        for run in runs
+        for run in means
         if run.gamma > 0 and any(exceeds(run, base) for base in bases if base.load == run.load)
     )
 
