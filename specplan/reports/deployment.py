@@ -11,6 +11,10 @@ from simulator.choice.schedule import Range, last_paying_batch, schedules
 from simulator.cost.setting import CostSetting, Load, Wall
 
 _MOSTLY = 0.5
+_VLLM_ZERO = (
+    "On vLLM a server that drafts nothing (K = 0) is slower than one without a draft: "
+    "--export vllm counts that, and may draft at larger batches."
+)
 _ESTIMATED = {
     "between": " (between the batches that were run)",
     "beyond": " (beyond the batches that were run)",
@@ -200,9 +204,17 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
             lines.append(_surely(some[last], "almost certain", f"Speculation still pays {where}"))
         if not undecided:
             lines += zero_lines(rows, only, context)
+        if ranges[0].gamma > ranges[-1].gamma == 0 and all(map(_unpriced, some.values())):
+            lines.append(_VLLM_ZERO)
         if len(ranges) > 1:
             lines.append("K changes only where keeping it would lose more than 1 %.")
     return lines
+
+
+def _unpriced(row: Plan) -> bool:
+    """Returns whether no server is known, of which drafting nothing could have a price."""
+    load = row.setting.load
+    return row.setting.zero is None and load is not None and not load.modelled
 
 
 def _surely(row: Plan, words: str, sentence: str) -> str:

@@ -77,7 +77,9 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
             "(eagle3, mtp, dflash, suffix, ngram)"
         )
     if len({each.gamma for each in ranges}) > 1:
-        return marked(export_schedule(server, ranges, draft=draft), rows)
+        from specplan.reports.zero import zero_comment
+
+        return marked(zero_comment(rows) + export_schedule(server, ranges, draft=draft), rows)
     if load is not None and not load.fits:
         raise ValueError(f"--export: {does_not_fit(row.setting)}")
     flags = export(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from simulator.choice.plan import Plan
@@ -77,6 +78,12 @@ def zero_lines(rows: Sequence[Plan], only: int | None, context: int) -> list[str
     if drafting == plain:
         return [f"{price} {line}"]
     return [f"{price} {line} One that has its draft anyway should draft up to batch {drafting}."]
+
+
+def zero_comment(rows: Sequence[Plan]) -> str:
+    """Returns a comment why flags draft where the plan advises K = 0; "" if they do not."""
+    lines = zero_lines(rows, rows[0].only, rows[0].place[0])
+    return "".join(f"# {line}\n" for line in wrap(" ".join(lines), width=98))
 
 
 def _priced(zero: SpeculatingZero | None, batch: int | None = None) -> str:

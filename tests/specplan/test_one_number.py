@@ -12,10 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from specplan.main import main
+from specplan.reports.page.inputs import Document, recognised
+from specplan.reports.page.page import section
 from tests.specplan.made_profiles import GAMMAS
 from tests.specplan.printed_plans import cells_of, sentence, table_of
 from tests.specplan.random_questions import CONTEXT, Inquiries, Inquiry
@@ -180,6 +183,52 @@ def wrong_in_tree(inquiry: Inquiry, data: dict[str, Any]) -> Iterator[str]:
             yield f"the chain has {chain['nodes']} tokens, the plan K = {named}"
 
 
+def wrong_in_page(inquiry: Inquiry, data: dict[str, Any]) -> Iterator[str]:
+    """Yields where the points behind a page's sliders differ from the plans there."""
+    kind = recognised(data)
+    assert kind is not None
+    explorer = section(Document("", kind, data)).explorer
+    if explorer is None:
+        return
+    keys = [axis["key"] for axis in explorer["axes"]]
+    sizes = [len(axis["values"]) for axis in explorer["axes"]]
+    grid = np.reshape(explorer["speed_up"], (*sizes, len(explorer["gammas"])))
+    start = explorer["starts"][0]
+    places = [axis["values"].index(start[axis["key"]]) for axis in explorer["axes"]]
+    for row in data.get("rows", [data]):
+        for at, key in enumerate(keys):
+            if key in ("batch", "context"):
+                places[at] = explorer["axes"][at]["names"].index(str(row[key]))
+        shown = grid[tuple(places)].tolist()
+        planned = [0.0 if factor is None else factor for factor in row["speed_ups"]]
+        if row["fits"] is not False and not np.allclose(shown, planned, rtol=1e-5):
+            yield f"the page's grid has {shown}, JSON {planned}"
+    if inquiry.alpha is not None and "alpha" in keys and not inquiry.several:
+        values = explorer["axes"][keys.index("alpha")]["values"]
+        places[keys.index("alpha")] = len(values) // 3
+        words = ("plan", "--alpha", f"{values[len(values) // 3]:.6g}", *inquiry.cost, "--json")
+        planned = [point["improvement_factor"] for point in json.loads(printed(*words))["curve"]]
+        if not np.allclose(grid[tuple(places)], planned, rtol=5e-3):
+            yield f"another alpha has {grid[tuple(places)]} on the page, {planned} in a plan"
+
+
+def wrong_in_schedule(inquiry: Inquiry, data: dict[str, Any]) -> Iterator[str]:
+    """Yields where the flags for vLLM differ from the schedule without a stated reason."""
+    words = () if inquiry.kind in ("prior", "kernels") else ("--draft-kind", "eagle3")
+    flags = printed("plan", *inquiry.words, *words, "--export", "vllm")
+    undecided = any(row["test_gamma"] is not None for row in data["rows"])
+    ranges = [
+        [part["first_batch"], part["last_batch"], part["test_gamma"] or part["gamma"]]
+        for part in data["schedule"]
+    ]
+    schedule = sentence(r'"num_speculative_tokens_per_batch_size": (\[\[.*?\]\])', flags)
+    fixed = sentence(r'"num_speculative_tokens": (\d+)', flags) or ("0",)
+    exported = json.loads(schedule[0]) if schedule else [[1, ranges[-1][1], int(fixed[0])]]
+    explained = "takes" in flags and "the time of one without speculation" in flags
+    if exported != ranges and not explained:
+        yield f"{exported} in the flags, {ranges} in the schedule, undecided: {undecided}"
+
+
 def wrong_in_export(inquiry: Inquiry, data: dict[str, Any]) -> Iterator[str]:
     """Yields where the flags for SGLang differ from the advice."""
     if data["fits"] is False or inquiry.kind == "profile":
@@ -198,14 +247,16 @@ def test_all_roads_print_one_number(kind: str, tmp_path: Path) -> None:
     for index, inquiry in enumerate(questions(kind, tmp_path)):
         text = printed("plan", *inquiry.words)
         data = json.loads(printed("plan", *inquiry.words, "--json"))
-        asked = inquiry.ask()
+        result = inquiry.ask()
         reasons = []
-        if json.loads(json.dumps(asked.json())) != data:
+        if json.loads(json.dumps(result.json())) != data:
             reasons.append("Python's JSON differs")
-        if str(asked).strip() != text.strip():
+        if str(result).strip() != text.strip():
             reasons.append("Python's text differs")
         if inquiry.several:
             reasons += wrong_in_several(text, data)
+            if any(row["fits"] is not False for row in data["rows"]) and data.get("schedule"):
+                reasons += wrong_in_schedule(inquiry, data)
         else:
             reasons += wrong_in_one(text, data)
             reasons += wrong_in_export(inquiry, data)
@@ -213,6 +264,7 @@ def test_all_roads_print_one_number(kind: str, tmp_path: Path) -> None:
             same = data["batch"] == 1 and data.get("context") in (None, CONTEXT)
             if in_seconds and same and index % 2 == 0:
                 reasons += wrong_in_traffic(inquiry, data)
+        reasons += wrong_in_page(inquiry, data)
         if inquiry.alpha is not None and index % 3 == 1:
             reasons += wrong_in_tree(inquiry, data)
         found += [f"{reason}: specplan plan {shlex.join(inquiry.words)}" for reason in reasons]
