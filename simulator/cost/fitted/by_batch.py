@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -28,6 +29,11 @@ _COLUMNS = (12, 13, 15)
 
 def posterior_of_runs(runs: Sequence[Run]) -> Posterior:
     """Returns cost parameters fitted to runs of one load, or the prior if there are no runs."""
+    return _fitted(tuple(runs))
+
+
+@lru_cache(maxsize=64)  # A schedule is refined in steps, and each asks for the same runs.
+def _fitted(runs: tuple[Run, ...]) -> Posterior:
     return infer(FittedMachine(), vague_prior([run.step_seconds for run in runs] or [1.0]), runs)
 
 
