@@ -19,6 +19,8 @@ from simulator.traffic.population import Population
 
 # A weight above 0, by which means over a busy server exist where it is almost never busy.
 _LEAST = 1e-200
+# Weights that are computed together: draws × rates × requests.
+_TOGETHER = 2**17
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,38 +61,58 @@ class Law:
     @classmethod
     def of(cls, rate: Floats, found: Population, variability: float) -> Law:
         """Returns the means at each rate; variability: see the module."""
-        present = np.arange(1, found.share.shape[-1] + 1)
-        logs = np.cumsum(np.log(found.share), axis=-1)[..., None, :]
-        logs = logs + np.log(rate)[..., None] * present
+        shape, rates = (
+            found.share.shape,
+            np.broadcast_to(rate, (*found.share.shape[:-1], rate.shape[-1])),
+        )
+        columns = [found.share, found.step, found.base, found.prompts, found.reading]
+        columns = [np.broadcast_to(each, shape).reshape(-1, shape[-1]) for each in columns]
+        rows = rates.reshape(-1, rates.shape[-1])
+        # In groups of draws that fit into the processor's caches.
+        size = max(1, _TOGETHER // (shape[-1] * rows.shape[-1]))
+        groups = [slice(at, at + size) for at in range(0, len(rows), size)]
+        means = [_means(rows[each], [c[each] for c in columns], variability) for each in groups]
+        values = [np.concatenate(each).reshape(rates.shape) for each in zip(*means, strict=True)]
+        return cls(1 - 1 / shape[-1], *values)
+
+
+def _means(rate: Floats, found: list[Floats], variability: float) -> list[Floats]:
+    """Returns the fields of `Law` after `company`, shape (draws, rates) each.
+
+    rate: shape (draws, rates). found: share, step, base, prompts and reading of `Population`.
+    """
+    share, alone, base, prompts, reading = found
+    most = share.shape[-1]
+    # An arrival raises the number by one.
+    raised = np.concatenate([alone[:, 1:], alone[:, -1:]], axis=-1)
+    added = prompts * reading
+    whole = base + added
+    # Other requests' prompts: with all slots taken, as many as with one request less.
+    last = added[:, -2:-1] if most > 1 else np.zeros_like(added)
+    met = np.concatenate([added[:, :-1], last], axis=-1)
+    counts = np.arange(1, most + 1) + 0 * whole
+    taken = counts * whole
+    columns = [counts, raised, met, base, reading, 1 / whole, counts**2, taken, taken * whole]
+    logs = np.cumsum(np.log(share), axis=-1)[:, None] + np.log(rate)[..., None] * counts[:, None]
+    if variability != 1:
         logs /= variability
-        scale = np.maximum(logs.max(axis=-1), 0.0)
-        # In place: this is the largest array by far, and fresh memory takes longer than arithmetic.
-        logs -= scale[..., None]
-        weights, idle = np.exp(logs, out=logs), np.exp(-scale)
-        # Requests that wait in line are counted with the last batch.
-        tail = (rate * found.share[..., -1:]) ** (1 / variability)
-        weights[..., -1] /= 1 - tail
-        weights[..., 0] = np.maximum(weights[..., 0], _LEAST)
-        # An arrival raises the number by one.
-        raised = np.concatenate([found.step[..., 1:], found.step[..., -1:]], axis=-1)
-        prompts = found.prompts * found.reading
-        whole = found.base + prompts
-        # Other requests' prompts: with all slots taken, as many as with one request less.
-        last = prompts[..., -2:-1] if prompts.shape[-1] > 1 else np.zeros_like(prompts)
-        met = np.concatenate([prompts[..., :-1], last], axis=-1)
-        counts = present + 0 * whole
-        columns = [counts, raised, met, found.base, found.reading, 1 / whole]
-        columns += [counts**2, counts * whole, counts * whole**2]
-        # Each mean by itself: an array of all columns would be the largest by far.
-        busy, means = weights.sum(axis=-1), [(weights @ c[..., None])[..., 0] for c in columns]
-        number, step, added, base, reading, steps, square, taken, squares = means
-        total = idle + busy
-        step = step + idle * found.step[..., :1]
-        values = [mean / total for mean in (idle, weights[..., -1], number, step, added)]
-        values += [base / busy, reading / busy, busy / steps, tail]
-        values += [np.maximum(square / total - (number / total) ** 2, 0.0)]
-        values += [np.maximum(squares / taken * (number / taken) - 1, 0.0)]
-        return cls(1 - 1 / len(present), *values)
+    scale = np.maximum(logs.max(axis=-1), 0.0)
+    logs -= scale[..., None]
+    weights, idle = np.exp(logs, out=logs), np.exp(-scale)
+    # Requests that wait in line are counted with the last batch.
+    tail = (rate * share[:, -1:]) ** (1 / variability)
+    weights[..., -1] /= 1 - tail
+    weights[..., 0] = np.maximum(weights[..., 0], _LEAST)
+    means = weights @ np.stack([np.ones_like(counts), *columns], axis=-1)
+    busy, number, step, met, base, reading, steps, square, taken, squares = np.moveaxis(
+        means, -1, 0
+    )
+    total = idle + busy
+    step = step + idle * alone[:, :1]
+    values = [mean / total for mean in (idle, weights[..., -1], number, step, met)]
+    values += [base / busy, reading / busy, busy / steps, tail]
+    values += [np.maximum(square / total - (number / total) ** 2, 0.0)]
+    return [*values, np.maximum(squares / taken * (number / taken) - 1, 0.0)]
 
 
 def variability(demand: Demand) -> float:
