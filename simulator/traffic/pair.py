@@ -59,7 +59,7 @@ class Pair:
         whole = self.baseline if gamma == 0 else self.drafting
         if self.wall is None or self.eager:
             return whole
-        return replace(whole, seconds=whole.seconds[..., : self.wall.most_batch(gamma), :])
+        return whole.limited(self.wall.most_batch(gamma))
 
     @property
     def eager(self) -> bool:

@@ -110,8 +110,9 @@ def _gains(pair: Pair) -> Floats:
     needed = server.blocks.needed(pair.demand.output_tokens - 1).mean(axis=-2)
     # Outputs of a single token take no step: all γ are alike.
     needed = np.ones_like(needed) if pair.demand.output_tokens == 1 else needed
-    times = np.moveaxis(server.seconds * needed[..., None, :], -1, 0)
-    return np.asarray(np.log(times[0] / times[np.array(pair.gammas)]))
+    used = [0, *pair.gammas]
+    times = np.moveaxis(server.seconds[..., used] * needed[..., None, used], -1, 0)
+    return np.asarray(np.log(times[0] / times[1:]))
 
 
 @dataclass(frozen=True, slots=True)

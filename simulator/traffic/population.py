@@ -49,6 +49,10 @@ class Population:
 
 def population(server: Server, demand: Demand, gamma: int) -> Population:
     """Returns the mean times with 1 to `max_batch` requests in the server; gamma: see `steady`."""
+    return server.kept((demand, gamma), lambda: _population(server, demand, gamma))
+
+
+def _population(server: Server, demand: Demand, gamma: int) -> Population:
     decoding = server.blocks.needed(demand.output_tokens - 1).mean(axis=-2)[..., gamma]
     most = server.max_batch(demand)
     seconds, present = server.seconds[..., :most, gamma], np.arange(1, most + 1.0)
@@ -77,15 +81,15 @@ def population(server: Server, demand: Demand, gamma: int) -> Population:
 
 def _prompts_per_step(chunks: Floats, decoding: Floats, present: Floats) -> Floats:
     """Returns the prompts read per step; chunks: chunks per prompt, for each number of requests."""
-    found = np.empty((*decoding.shape, len(present)))
+    found = np.empty((len(present), *decoding.shape))
     queued, rate = np.zeros(decoding.shape), np.zeros(decoding.shape)
     for place, (count, share) in enumerate(zip(present, chunks, strict=True)):
         least = np.ceil(share) + decoding
         waiting = np.maximum(queued - rate * share / 2, 0.0) * share
         rate = np.minimum(count / (least + waiting), 1 / share)
         queued = count - rate * (least - share)
-        found[..., place] = rate
-    return found
+        found[place] = rate
+    return np.ascontiguousarray(np.moveaxis(found, 0, -1))
 
 
 def _reading(server: Server, tokens: Floats, prompts: Floats, together: Floats) -> Floats:

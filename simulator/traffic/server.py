@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,8 @@ from simulator.numerics.arguments import Floats
 from simulator.numerics.lattice import DRAWS
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,21 @@ class Server:
     blocks: Blocks
     prompts: Prompts
     cache_tokens: float | None = None
+    # What was derived from this server (`kept`).
+    _kept: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def kept(self, key: Hashable, made: Callable[[], T]) -> T:
+        """Returns what `made` returned when it was first called with a key for this server."""
+        if key not in self._kept:
+            self._kept[key] = made()
+        found: T = self._kept[key]
+        return found
+
+    def limited(self, slots: int) -> Server:
+        """Returns the server with at most so many sequences decoded together."""
+        if slots >= self.slots:
+            return self
+        return self.kept(slots, lambda: replace(self, seconds=self.seconds[..., :slots, :]))
 
     @property
     def slots(self) -> int:
