@@ -138,8 +138,11 @@ class EngineRun:
         """Returns whether the blocks drafted γ tokens.
 
         The last blocks of a text may draft γ-1, γ-2, …, 1 tokens, unless they draft past its end.
+        A server without any draft obeys only γ = 0, or where no text had room for a draft.
         """
         total = self.total
+        if gamma > 0 and total.drafts == 0:
+            return self.decoded <= (0 if drafts_past_end else len(self.completions))
         most = gamma * total.drafts
         short = 0 if drafts_past_end else len(self.completions) * gamma * (gamma - 1) // 2
         return most - short <= total.drafted <= most

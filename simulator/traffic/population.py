@@ -49,7 +49,7 @@ class Population:
 
 def population(server: Server, demand: Demand, gamma: int) -> Population:
     """Returns the mean times with 1 to `max_batch` requests in the server; gamma: see `steady`."""
-    return server.kept((demand, gamma), lambda: _population(server, demand, gamma))
+    return server.derived((demand, gamma), lambda: _population(server, demand, gamma))
 
 
 def _population(server: Server, demand: Demand, gamma: int) -> Population:

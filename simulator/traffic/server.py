@@ -104,21 +104,23 @@ class Server:
     blocks: Blocks
     prompts: Prompts
     cache_tokens: float | None = None
-    # What was derived from this server (`kept`).
-    _kept: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    # Results of `derived`.
+    _derived: dict[Hashable, Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
-    def kept(self, key: Hashable, made: Callable[[], T]) -> T:
-        """Returns what `made` returned when it was first called with a key for this server."""
-        if key not in self._kept:
-            self._kept[key] = made()
-        found: T = self._kept[key]
+    def derived(self, key: Hashable, made: Callable[[], T]) -> T:
+        """Returns the result of the first call of `made` with a key for this server."""
+        if key not in self._derived:
+            self._derived[key] = made()
+        found: T = self._derived[key]
         return found
 
     def limited(self, slots: int) -> Server:
         """Returns the server with at most so many sequences decoded together."""
         if slots >= self.slots:
             return self
-        return self.kept(slots, lambda: replace(self, seconds=self.seconds[..., :slots, :]))
+        return self.derived(slots, lambda: replace(self, seconds=self.seconds[..., :slots, :]))
 
     @property
     def slots(self) -> int:
