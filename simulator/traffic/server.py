@@ -113,8 +113,8 @@ class Server:
         """Returns the result of the first call of `made` with a key for this server."""
         if key not in self._derived:
             self._derived[key] = made()
-        found: T = self._derived[key]
-        return found
+        result: T = self._derived[key]
+        return result
 
     def limited(self, slots: int) -> Server:
         """Returns the server with at most so many sequences decoded together."""

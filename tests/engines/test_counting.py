@@ -83,3 +83,13 @@ def test_blocks_of_another_length_than_gamma_are_noticed(
 ) -> None:
     own = decoded(Counts.of(0, 0, ()), Counts.of(5, drafted, (2,)))
     assert own.obeys(3, drafts_past_end=past_end) == taken
+
+
+def test_a_server_without_drafts_obeys_only_where_no_draft_had_room() -> None:
+    zero = Counts.of(0, 0, ())
+    run = decoded(zero, zero)
+    assert run.obeys(0, drafts_past_end=False)
+    assert not run.obeys(3, drafts_past_end=False)
+    text = Completion((1, 2), 1, 0.1)
+    assert EngineRun((text,), (zero,)).obeys(3, drafts_past_end=False)
+    assert not EngineRun((text,), (zero,)).obeys(3, drafts_past_end=True)
