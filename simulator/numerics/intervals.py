@@ -165,10 +165,15 @@ class Forecast:
 
     def capped(self, logs: Floats) -> Forecast:
         """Returns the distribution with no draw above the given logarithms, shape (n,)."""
+        if (self.draws.max(axis=0) <= logs).all():
+            return self
         return Forecast(np.minimum(self.draws, logs), self.covariance)
 
     def only(self, which: NDArray[np.bool_]) -> Forecast:
         """Returns the distribution of the selected quantities."""
         if which.all():
             return self
-        return Forecast(self.draws[:, which], self.covariance[np.ix_(which, which)])
+        selected = Forecast(self.draws[:, which], self.covariance[np.ix_(which, which)])
+        if "_rising" in vars(self):  # sorted once
+            vars(selected)["_rising"] = self._rising[which]
+        return selected
