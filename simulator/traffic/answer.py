@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import floor
 
@@ -141,14 +141,19 @@ class Traffic:
         return any(row.advice.undecided for row in self.rows if row.advice is not None)
 
 
+def require_rates(rates: Sequence[float]) -> None:
+    """Raises ValueError unless all rates are above 0."""
+    if not min(rates) > 0:
+        raise ValueError(f"rate must be above 0 requests a second, got {min(rates):g}")
+
+
 def answer(request: TrafficRequest) -> Traffic:
     """Returns the steady states at each rate, and the rates that the servers sustain.
 
     Raises ValueError if a rate is not above 0, or even an idle server misses the targets.
     """
     pair, targets, replicas = request.pair, request.targets, request.replicas
-    if not min(request.rates) > 0:
-        raise ValueError(f"rate must be above 0 requests a second, got {min(request.rates):g}")
+    require_rates(request.rates)
     rates = [rate / replicas for rate in request.rates]
     most, without = float(pair.max_rate), float(pair.max_rate_without)
     crossing, drawn = float(pair.break_even()), request.drawn

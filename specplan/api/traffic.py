@@ -12,7 +12,7 @@ import numpy as np
 from reference.files import text_lines
 from simulator.cost.costs import Costs
 from simulator.numerics.arguments import integer
-from simulator.traffic.answer import Traffic, TrafficRequest, answer
+from simulator.traffic.answer import Traffic, TrafficRequest, answer, require_rates
 from simulator.traffic.demand import Demand, LatencyTargets, Requests
 from simulator.traffic.server import doubt_of
 from simulator.traffic.trace import read_trace
@@ -37,6 +37,8 @@ def requested(
     question: Question, load: Arrivals, batching: Batching, simulation: Simulation
 ) -> tuple[TrafficRequest, tuple[str, ...], Load | None]:
     """Returns the request, notes for the user, and the load at the smallest batch, if known."""
+    if load.rate:
+        require_rates(load.rate)  # before costs are computed
     accepted, costs = question.acceptance, question.costs
     profile = question.profile
     if batching.alpha_spread is None and profile is not None:
