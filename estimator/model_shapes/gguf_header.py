@@ -16,7 +16,7 @@ _TEXT, _LIST = 8, 9
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor of a file.
+    """A tensor of a GGUF file, as its header describes it.
 
     sizes: the innermost first. type: number of its GGML type, for example 0 for float32.
     stored_bytes: bytes in the file, up to the next tensor.

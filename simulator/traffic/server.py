@@ -178,7 +178,10 @@ class Doubt:
     seconds: Floats
 
     def of(self, server: Server) -> Server:
-        """Returns the server at each draw; prompt times take the baseline's factor at batch 1."""
+        """Returns the server with a leading axis of draws: `seconds` times steps and prompts.
+
+        A prompt takes the factor of a baseline step at batch 1.
+        """
         factors = self.seconds[..., : server.seconds.shape[-1]]
         return replace(
             server,

@@ -99,7 +99,7 @@ class Loads:
 
     @property
     def contexts(self) -> tuple[int, ...] | None:
-        """The contexts; None: not stated."""
+        """Tokens in each sequence's cache, to plan for; None: not stated."""
         return _listed(self.context)
 
     @property

@@ -112,7 +112,7 @@ class Traits:
 
     @property
     def meetings(self) -> tuple[str, ...]:
-        """The kinds of target and of GPUs on this engine, as in published_prior.json."""
+        """Engine with kind of deployment, e.g. "vllm, mixture", as in published_prior.json."""
         kinds = ("mixture",) * self.mixture + ("several GPUs",) * self.several
         return tuple(f"{self.engine}, {kind}" for kind in kinds)
 

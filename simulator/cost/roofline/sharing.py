@@ -67,7 +67,9 @@ class Conditions:
 def exchange_seconds(
     shape: ModelShape, hardware: Hardware, *, tokens: Floats, conditions: Conditions
 ) -> Floats:
-    """Returns the seconds of a layer's exchanges; tokens: of a replica."""
+    """Returns the seconds in which GPUs exchange activations in one layer (all-reduce, all-to-all).
+
+    tokens: new tokens of a pass on one data-parallel replica; any shape, which the result has."""
     sent, seconds = sends_tokens(shape, conditions), np.zeros_like(tokens)
     if conditions.tp > 1:
         agreeing = all_reduce_seconds(hardware, values=tokens * shape.hidden, gpus=conditions.tp)

@@ -116,7 +116,7 @@ class Section:
     inputs: names and values of the inputs of the answer.
     command: the command that repeats the answer; None: not recorded.
     notes: fine print.
-    explorer: grid of the sliders (`explorer.Grid.json`); None: no sliders.
+    explorer: grid of the sliders (`explorer.grid_json`); None: no sliders.
     """
 
     kind: str
