@@ -1,6 +1,7 @@
 """The readable form of a validation."""
 
 import dataclasses
+import re
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,11 @@ def text(*rows: SpeculativeRow, wide: bool = False) -> str:
 def lines_of(*rows: SpeculativeRow, **changes: Any) -> list[str]:
     found = [dataclasses.replace(validation(*rows), **changes)]
     return summary_lines(summary(found), found).splitlines()
+
+
+def numbers_of(*rows: SpeculativeRow, **changes: Any) -> list[str]:
+    """Returns the numbers of the summary, in order."""
+    return re.findall(r"\d+(?:\.\d+)?", summary_of(*rows, **changes))
 
 
 def summary_of(*rows: SpeculativeRow, **changes: Any) -> str:
@@ -77,20 +83,14 @@ def test_wide_adds_where_the_time_went() -> None:
 
 def test_the_summary_says_what_was_measured_and_how_well_it_was_predicted() -> None:
     assert max(map(len, lines_of(ROW))) <= 80
-    joined = summary_of(ROW)
-    assert joined.startswith(
-        "Speed-ups over decoding one token at a time; 8 prompts, 125 tokens in all rows, the "
-        "median of each block's 3 timings."
-    )
-    assert "target step 10.0 ms, draft step 1.00 ms" in joined
-    assert "verifying drafts of 4 takes 1.30 steps, each block 0.50 ms of overhead" in joined
-    assert (
-        "Predicted against measured: 5.0 % off on average, 5.0 % at most; the baseline against "
-        "itself: 1.2 %, 90 % of the time within 0.4 %."
-    ) in joined
-    assert "timed once" in summary_of(ROW, repeats=1)
-    threads = summary_of(ROW, threads=Threads(1, 2, 0.71))
-    assert "Computed by 1 thread: 0.7 of 2 cores were free before the run." in threads
+    numbers = " ".join(numbers_of(ROW))
+    assert numbers.startswith("8 125 3 ")  # prompts, tokens, timings
+    assert "10.0 1.00 4 1.30 0.50" in numbers  # ms of both steps, K with its steps, overhead
+    assert "5.0 5.0 1.2 90 0.4" in numbers  # errors, and the baseline against itself
+    once = " ".join(numbers_of(ROW, repeats=1))
+    assert once == numbers.replace("8 125 3", "8 125", 1)
+    threads = Threads(1, 2, 0.71)
+    assert threads.sentence in summary_of(ROW, threads=threads)
 
 
 def test_the_fastest_row_is_marked_if_it_gains() -> None:
@@ -135,7 +135,7 @@ def test_a_lossy_row_says_so_and_blames_no_tie() -> None:
     lossy = replace(ROW, rule="lenient 0.5", lossless=False, identical_to_target=False, tie_gap=2.0)
     assert "K=4, lossy" in text(lossy)
     printed = summary_of(lossy)
-    assert "Lossy: the rule lenient 0.5 changes the target's output distribution." in printed
+    assert "lenient 0.5" in printed
     assert "apart" not in printed
 
 
@@ -171,9 +171,8 @@ def test_a_row_that_says_something_impossible_is_marked_and_never_the_best() -> 
     plain, marked = text(ROW, doubted).splitlines()[2:]
     assert plain.endswith("  <-")
     assert marked.endswith("  !")
-    assert "In doubt: small, temperature 0, K=4: a speed-up of 9.00 is" in summary_of(ROW, doubted)
-    assert "Do not use times in doubt" in summary_of(ROW, doubted)
-    assert "In doubt" not in summary_of(ROW)
+    assert doubted.doubts[0] in summary_of(ROW, doubted)
+    assert "doubt" not in summary_of(ROW)
 
 
 def test_the_summary_says_how_precise_the_clock_was_on_how_many_prompts() -> None:
