@@ -164,7 +164,7 @@ def _answer(value: dict[str, Any], gamma: int | None) -> Observation:
         counted = found.read(value, gamma)
         labels = (text_of(value, key) for key in CATEGORIES)
         label = next((label for label in labels if label is not None), None)
-        named = tuple(each._replace(category=label) for each in counted.requests)
+        named = tuple(request._replace(category=label) for request in counted.requests)
         return replace(counted, requests=named)
     got = ", ".join(map(str, [*value][:5])) or "nothing"
     hint = next((f": {hint}" for key, hint in UNCOUNTED.items() if key in value), "")

@@ -104,12 +104,12 @@ def compare_files(a: Path, b: Path) -> Comparison:
     equal settings, and a file that lacks the numbers computed with each prompt left out.
     """
     files = [read_measured(path) for path in (a, b)]
-    profiles = [each for each in files if isinstance(each, Profile)]
-    validations = [each for each in files if isinstance(each, Validated)]
+    profiles = [file for file in files if isinstance(file, Profile)]
+    validations = [file for file in files if isinstance(file, Validated)]
     if profiles and validations:
         raise ValueError(f"{a} and {b} must be two profiles or two validations, got one of each")
     # Where each file has one draft, the drafts are compared.
-    by_draft = any(len({row.draft for row in each.rows}) > 1 for each in validations)
+    by_draft = any(len({row.draft for row in validation.rows}) > 1 for validation in validations)
     names = SETTING if by_draft else SETTING[1:]
     (left, prompts, before), (right, others, after) = (
         _of_profile(each, path) if isinstance(each, Profile) else _of_rows(each, path, names)
@@ -130,7 +130,7 @@ def compare_files(a: Path, b: Path) -> Comparison:
         )
     differences = [paired(setting[0], before[setting], after[setting]) for setting in common]
     if profiles:
-        first, second = (each.optimal_gamma for each in profiles)
+        first, second = (profile.optimal_gamma for profile in profiles)
         if first and second and first != second:
             at, other = before[(f"{_AT_GAMMA}{first}",)], after[(f"{_AT_GAMMA}{second}",)]
             differences.append(paired(f"{_AT_GAMMA}{first} and {second}", at, other))

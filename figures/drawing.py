@@ -88,7 +88,7 @@ class Caption:
             panel.grid(color=PALE, linewidth=0.8)
             panel.set_axisbelow(True)
             texts = (self.x, self.y, "" if grid else self.panels)
-            x, y, heading = (each if isinstance(each, str) else each[place] for each in texts)
+            x, y, heading = (text if isinstance(text, str) else text[place] for text in texts)
             name_axes(panel, x=x.format(**values), y=y, panel=heading)
         return figure, panels
 

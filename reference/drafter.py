@@ -181,7 +181,7 @@ def score_text(
 
 def _joined(parts: Sequence[Scores]) -> Scores:
     """Returns the scores of consecutive stretches, concatenated."""
-    columns = ([getattr(part, each.name) for part in parts] for each in fields(Scores))
+    columns = ([getattr(part, field.name) for part in parts] for field in fields(Scores))
     joined: Any = (None if rows[0] is None else torch.cat(rows) for rows in columns)
     return Scores(*joined)
 

@@ -99,7 +99,7 @@ def alpha_spread(requests: Sequence[RequestCounts]) -> float | None:
     """
     if len(requests) < 2:
         return None
-    trials, accepted = np.array([(each.trials, each.accepted) for each in requests]).T
+    trials, accepted = np.array([(request.trials, request.accepted) for request in requests]).T
     mean, shares = accepted.sum() / trials.sum(), 1 - trials / trials.sum()
     squares = float((trials * (accepted / trials - mean) ** 2).sum())
     weight = float((shares * (trials - 1)).sum())

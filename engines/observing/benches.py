@@ -92,8 +92,8 @@ def read_guidellm(report: Mapping[str, Any], gamma: int | None) -> Observation:
     benchmarks = report.get("benchmarks")
     for place, benchmark in enumerate(benchmarks if isinstance(benchmarks, list) else []):
         requests = benchmark["requests"]["successful"]
-        answers = [_guidellm_answer(each) for each in requests]
-        own = [read_answer(each, gamma) for each in answers if each["metrics"]]
+        answers = [_guidellm_answer(request) for request in requests]
+        own = [read_answer(answer, gamma) for answer in answers if answer["metrics"]]
         counted += own
         latency = benchmark["metrics"]["inter_token_latency_ms"]["successful"]
         batch = benchmark["config"]["strategy"].get("max_concurrency")
@@ -149,7 +149,7 @@ def _counted(
 def _users(result: Mapping[str, Any]) -> int | None:
     """Returns the number of simultaneous requests that a run of AIPerf states."""
     phases = (result.get("input_config") or {}).get("phases") or []
-    users = {each.get("concurrency") for each in phases if each.get("kind") == "profiling"}
+    users = {phase.get("concurrency") for phase in phases if phase.get("kind") == "profiling"}
     found = users.pop() if len(users) == 1 else None
     return found if isinstance(found, int) else None
 

@@ -58,9 +58,9 @@ def request_lengths(
     if len(requests) < 2:
         return None
     gammas, seconds = _seconds_by_alpha(plan, gamma)
-    tokens = np.array([each.drafts + each.accepted for each in requests], dtype=np.float64)
-    names = list(dict.fromkeys(each.category for each in requests))
-    category = np.array([names.index(each.category) for each in requests])
+    tokens = np.array([request.drafts + request.accepted for request in requests], dtype=np.float64)
+    names = list(dict.fromkeys(request.category for request in requests))
+    category = np.array([names.index(request.category) for request in requests])
     chances = _alpha_probabilities(requests, category)
     times = tokens[:, None] * (chances @ seconds)
     one = int(times.sum(axis=0).argmin())
@@ -101,8 +101,8 @@ def _alpha_probabilities(
 ) -> NDArray[np.float64]:
     """Returns each request's posterior probabilities of _ALPHAS, shape (requests, alphas)."""
     # Each category has its own mean; all of them have the same spread.
-    trials = np.array([each.trials for each in requests])
-    accepted = np.array([each.accepted for each in requests], dtype=np.float64)
+    trials = np.array([request.trials for request in requests])
+    accepted = np.array([request.accepted for request in requests], dtype=np.float64)
     size = int(category.max()) + 1
     means = (np.bincount(category, accepted, size) + 0.5) / (
         np.bincount(category, trials, size) + 1

@@ -107,7 +107,7 @@ def read_expected(text: str, document: str | None = None) -> Expected:
         numbers = ()
     if key == "length" and len(numbers) == 1 and numbers[0] >= 1:
         return Expected({0: numbers[0]})
-    if key == "rates" and numbers and all(0 <= each <= 1 for each in numbers):
+    if key == "rates" and numbers and all(0 <= number <= 1 for number in numbers):
         return Expected({}, numbers)
     raise ValueError(
         f"must be length=L (at least 1), rates=R/R/... or a file (profile, plan --json, observe "
@@ -149,7 +149,7 @@ def _moved_categories(
 ) -> list[Moved]:
     moved = []
     for name, wanted in categories.items():
-        own = [each for each in requests if each.category == name]
+        own = [request for request in requests if request.category == name]
         drafts, accepted = sum(e.drafts for e in own), sum(e.accepted for e in own)
         if drafts > 0:
             counted = Accepted(gamma, 1 + accepted / drafts, drafts=drafts)

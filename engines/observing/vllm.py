@@ -231,4 +231,4 @@ def _listed(found: Mapping[str, Any], name: str) -> tuple[int, ...]:
     values = found.get(name)
     if not isinstance(values, list):
         raise ValueError(f"{name} must be a list of whole numbers, got {values!r}")
-    return tuple(whole_number({name: each}, name) for each in values)
+    return tuple(whole_number({name: value}, name) for value in values)

@@ -138,7 +138,7 @@ def audit(
     text_gap: how the engine's texts differ from the target's; None if they do not.
     """
     hits = counts.up_to(len(predicted.rates))
-    counted = tuple(rate_interval(each, counts.drafts) for each in hits)
+    counted = tuple(rate_interval(hit, counts.drafts) for hit in hits)
     sentences = []
     rows = zip(counted, predicted.rates, predicted.limits, strict=True)
     for position, (found, allowed, (least, most)) in enumerate(rows, start=1):

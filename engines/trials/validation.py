@@ -244,6 +244,6 @@ def _gap(runs: Iterable[Sequence[Sequence[Text]]], scores: Scores, heat: float) 
     runs: texts by repeat and prompt, first with speculation. heat: temperature.
     """
     if heat > 0:
-        return text_gap(*([[scores[each][0] for each in texts] for texts in run] for run in runs))
-    written = ([(each[1], scores[each][0]) for texts in run for each in texts] for run in runs)
+        return text_gap(*([[scores[text][0] for text in texts] for texts in run] for run in runs))
+    written = ([(text[1], scores[text][0]) for texts in run for text in texts] for run in runs)
     return greedy_text_gap(*written)

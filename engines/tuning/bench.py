@@ -70,7 +70,7 @@ class Bench(ExitStack):
         knobs: pairs (γ, confidence below which a draft ends). first_turn: number of the next turn.
         """
         found: list[TunedRun] = []
-        for share in [knobs] if self.together else [[each] for each in knobs]:
+        for share in [knobs] if self.together else [[knob] for knob in knobs]:
             with ExitStack() as own:
                 for each in share:
                     if each not in self._up:

@@ -122,7 +122,7 @@ def with_threshold(tuned: Tuned, advised: Advised) -> Advised:
     rows = [row for row in tuned.rows if row.concurrency == advised.concurrency and row.measured]
     times = {row.knobs: row.ms_per_token for row in rows if row.ms_per_token is not None}
     errors = {row.knobs: (row.error_percent or 0.0) / 100 for row in rows}
-    plain, stopped = (advised.gamma, 0.0), [each for each in times if each[1] > 0]
+    plain, stopped = (advised.gamma, 0.0), [time for time in times if time[1] > 0]
     if plain not in times or not stopped:
         return advised
     best = min(stopped, key=times.__getitem__)

@@ -106,7 +106,7 @@ class Search:
         return replace(self.tuned, rows=tuple(rows), advised=tuple(advised), notes=notes)
 
     def _texts(self, concurrencies: Sequence[int]) -> float:
-        return sum(len(self.bench.prompts) / each for each in concurrencies)
+        return sum(len(self.bench.prompts) / concurrency for concurrency in concurrencies)
 
     def _priced(self, concurrency: int) -> bool:
         """Returns whether times can be forecast, from runs or from `costs`."""

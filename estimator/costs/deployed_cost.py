@@ -91,13 +91,13 @@ def deployed_cost(
 
 
 def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Traits:
-    formats = {each.computed_in for each in deployment.target.weights}
+    formats = {weight.computed_in for weight in deployment.target.weights}
     stored = next((name for name in ("fp4", "fp8") if name in formats), "plain")
     return Traits(
         engine,
         prior_of(deployment.draft.kind),
         _FORMATS.get(dtype or "", stored),
-        mixture=any(each.experts for each in deployment.target.weights),
+        mixture=any(weight.experts for weight in deployment.target.weights),
         pcie=over_pcie(deployment),
         several=deployment.conditions.gpus > 1,
     )

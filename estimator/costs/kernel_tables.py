@@ -128,7 +128,7 @@ class MeasuredKernels(KernelTables):
         for size in dict.fromkeys((below, above)):
             name = f"attention/{0 if key_heads == heads else key_heads}-{size}"
             arrays = ("attention/batches", "attention/contexts", f"{name}/at", name)
-            named = tuple(f"{self._server}/{each}" for each in arrays)
+            named = tuple(f"{self._server}/{array}" for array in arrays)
             try:
                 batches, contexts, measured, _ = _arrays(self._gpu, named)
             except KeyError:

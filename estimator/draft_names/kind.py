@@ -115,7 +115,7 @@ class DrafterKind(ABC):
 
     def __str__(self) -> str:
         """Returns the drafter's name: the prefix, and the values that differ from defaults."""
-        values = [(getattr(self, each.name), each) for each in fields(self)]  # type: ignore[arg-type]
+        values = [(getattr(self, field.name), field) for field in fields(self)]  # type: ignore[arg-type]
         given = [str(value) for value, each in values if value != each.default]
         return ":".join((self.prefix, *given))
 
@@ -190,8 +190,8 @@ class ModelKind(DrafterKind):
 def walk(drafter: DrafterKind) -> Iterator[DrafterKind]:
     """Yields a drafter and all drafters inside it."""
     yield drafter
-    for each in fields(drafter):  # type: ignore[arg-type]
-        if isinstance(part := getattr(drafter, each.name), DrafterKind):
+    for field in fields(drafter):  # type: ignore[arg-type]
+        if isinstance(part := getattr(drafter, field.name), DrafterKind):
             yield from walk(part)
 
 

@@ -163,7 +163,7 @@ def _flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
 def _tokens(drafting: Any) -> Any:
     """Returns the draft length of the default method in a speculators_config, else the first's."""
     methods = drafting.get("proposal_methods") if isinstance(drafting, Mapping) else None
-    if not isinstance(methods, list) or not all(isinstance(each, Mapping) for each in methods):
+    if not isinstance(methods, list) or not all(isinstance(method, Mapping) for method in methods):
         return None
     default = drafting.get("default_proposal_method")
     chosen: Mapping[str, Any] = min(

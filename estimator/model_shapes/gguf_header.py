@@ -57,7 +57,7 @@ def read_header(path: Path) -> GgufHeader:
         names = (f"{stem}-{number:05}-of-{count:05}.gguf" for number in range(1, count + 1))
         files = [path.with_name(name) for name in names]
     parts = [_read(file) for file in files]
-    return GgufHeader(parts[0].fields, tuple(each for part in parts for each in part.tensors))
+    return GgufHeader(parts[0].fields, tuple(tensor for part in parts for tensor in part.tensors))
 
 
 def _read(path: Path) -> GgufHeader:

@@ -30,12 +30,12 @@ def gguf_shape(path: Path) -> ModelShape:
             f"{header.architecture}: give its config.json and --dtype"
         )
     layers = _number(header, "block_count") - int(header.of_model("nextn_predict_layers") or 0)
-    tensors = [each for each in header.tensors if _layer(each) < layers]
-    embedding = next((each for each in tensors if each.name == _EMBEDDING), None)
+    tensors = [tensor for tensor in header.tensors if _layer(tensor) < layers]
+    embedding = next((tensor for tensor in tensors if tensor.name == _EMBEDDING), None)
     if embedding is None or len(embedding.sizes) != 2:
         raise ValueError("a GGUF file must have a tensor token_embd.weight, got none")
     heads = _by_layer(header, "attention.head_count", layers)
-    quantised = any(each.type not in _PLAIN for each in tensors if len(each.sizes) > 1)
+    quantised = any(tensor.type not in _PLAIN for tensor in tensors if len(tensor.sizes) > 1)
     return ModelShape(
         name=header.architecture,
         layers=layers,
@@ -50,17 +50,17 @@ def gguf_shape(path: Path) -> ModelShape:
 
 
 def _weights(header: GgufHeader, tensors: list[Tensor]) -> tuple[Weights, ...]:
-    tied = all(each.name != _HEAD for each in tensors)
+    tied = all(tensor.name != _HEAD for tensor in tensors)
     values, stored = Counter[tuple[WeightKind, str]](), Counter[tuple[WeightKind, str]]()
-    for each in tensors:
-        alike = _kind(each, tied), _PLAIN.get(each.type, _ACTIVATIONS)
+    for tensor in tensors:
+        alike = _kind(tensor, tied), _PLAIN.get(tensor.type, _ACTIVATIONS)
         size = 1
-        for length in each.sizes:
+        for length in tensor.sizes:
             size *= length
         values[alike] += size
-        stored[alike] += each.stored_bytes
+        stored[alike] += tensor.stored_bytes
     routed: dict[str, tuple[int, int, int]] = {}
-    experts = [each.sizes[0] * each.sizes[1] for each in tensors if "_exps." in each.name]
+    experts = [tensor.sizes[0] * tensor.sizes[1] for tensor in tensors if "_exps." in tensor.name]
     if experts:
         numbers = _number(header, "expert_count"), _number(header, "expert_used_count")
         routed = {"experts": (*numbers, min(experts) // _number(header, "embedding_length"))}

@@ -137,4 +137,4 @@ def folder() -> Path:
 def _code() -> str:
     """Returns a hash of the counting code: all files in this folder."""
     files = sorted(Path(__file__).parent.glob("*.py"))
-    return sha256(b"\n".join(each.read_bytes() for each in files)).hexdigest()
+    return sha256(b"\n".join(file.read_bytes() for file in files)).hexdigest()

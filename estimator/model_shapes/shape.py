@@ -63,7 +63,9 @@ def shape_of(
     stored = storage(config, dtype=dtype, activations=activations)
     found = count(config, stored.kept, "whole")
     wider = round(stored.plain.bytes_per_value) / BYTES_PER_VALUE
-    caches = (replace(each, bytes_per_token=each.bytes_per_token * wider) for each in found.caches)
+    caches = (
+        replace(cache, bytes_per_token=cache.bytes_per_token * wider) for cache in found.caches
+    )
     sizes = (found.name, found.layers, found.hidden, found.heads, found.vocabulary)
     weights = stored_weights(found.weights, stored)
     return ModelShape(*sizes, weights, tuple(caches), stored.activations)
@@ -94,8 +96,8 @@ def storage(
     named = dtype if dtype in _PLAIN else _named(parts)
     plain = FORMATS[named or "bfloat16"]
     quantised, computed, kept = plain, plain.name, tuple[str, ...]()
-    fields = [each.get("quantization_config") for each in reversed(parts)]
-    found = next((each for each in fields if isinstance(each, Mapping)), None)
+    fields = [part.get("quantization_config") for part in reversed(parts)]
+    found = next((field for field in fields if isinstance(field, Mapping)), None)
     if dtype is not None:
         quantised = find_format(dtype)
     elif found:

@@ -164,7 +164,7 @@ def _active(config: PreTrainedConfig, experts: int) -> int:
 
 def first_size(values: Iterable[Any]) -> int | None:
     """Returns the first positive integer."""
-    sizes = (each for each in values if isinstance(each, int) and not isinstance(each, bool))
+    sizes = (value for value in values if isinstance(value, int) and not isinstance(value, bool))
     return next((size for size in sizes if size > 0), None)
 
 

@@ -205,7 +205,7 @@ def _profile(
         traces,
         runs,
         draft=one_draft(request.models),
-        categories=[each.category for each in loaded.texts],
+        categories=[text.category for text in loaded.texts],
         load=load,
         flags=request.flags,
     )

@@ -21,7 +21,7 @@ SCHEMA, VERSION = "specplan-profile", 2
 
 
 def _keys(record: Any) -> dict[str, Any]:
-    return {each.name: getattr(record, each.name) for each in fields(record)}
+    return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 # The keys of each part, with their values where the part is None.

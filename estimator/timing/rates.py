@@ -122,7 +122,9 @@ def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> Co
 def jackknifed_costs(texts: Timed) -> list[CostModel]:
     """Returns the cost over all prompts, then the cost without each prompt if there are several."""
     prompts = range(len(texts[AGAIN]))
-    fewer = [[each for each in prompts if each != left] for left in prompts if len(prompts) > 1]
+    fewer = [
+        [prompt for prompt in prompts if prompt != left] for left in prompts if len(prompts) > 1
+    ]
     return [priced(of_prompts(texts, each)) for each in (prompts, *fewer)]
 
 

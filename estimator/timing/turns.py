@@ -145,13 +145,13 @@ def _round_slowness(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:
         for block, number in zip(text.blocks, rounds, strict=True):
             if block.seconds > 0:  # else the clock is too coarse
                 seconds[arm, len(block.drafted)][number].append(block.seconds)
-    kinds = [each for each in seconds.values() if len(each) >= LEAST_ROUNDS]
-    counts = Counter(number for each in kinds for number in each)
+    kinds = [series for series in seconds.values() if len(series) >= LEAST_ROUNDS]
+    counts = Counter(number for kind in kinds for number in kind)
     numbers = [number for number, count in counts.items() if count >= LEAST_KINDS]
     if not numbers:
         return {}
     _, slowness = polish(
-        [[np.median(each.get(number, np.nan)) for number in numbers] for each in kinds]
+        [[np.median(kind.get(number, np.nan)) for number in numbers] for kind in kinds]
     )
     return dict(zip(numbers, slowness.tolist(), strict=True))
 

@@ -173,7 +173,9 @@ def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
     columns: dict[str, Sequence[Any]] = {"drafted": [pair.sampled.drafted for pair in pairs]}
     for way in DRAFT_SAMPLINGS:
         of_way = [pair.under(way) for pair in pairs]
-        lenient = [[trace.alpha_by_lenience[each] for each in leniences] for trace in of_way]
+        lenient = [
+            [trace.alpha_by_lenience[lenience] for lenience in leniences] for trace in of_way
+        ]
         arrays[f"{way}_lenient_alpha"] = np.array(lenient)
         for name in ("beta", "ratio", "rank"):
             columns[f"{way}_{name}"] = [getattr(trace, name) for trace in of_way]
@@ -181,7 +183,7 @@ def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
             *(trace.confidence or (None,) * 3 for trace in of_way), strict=True
         )
         columns |= {f"{way}_confidence": along, f"{way}_starts": starts, f"{way}_own": own}
-        columns[f"{way}_paths"] = [None if each is None else [len(each)] for each in starts]
+        columns[f"{way}_paths"] = [None if start is None else [len(start)] for start in starts]
     known = (each for each in columns.items() if all(part is not None for part in each[1]))
     return arrays | {name: np.concatenate(parts) for name, parts in known}
 

@@ -156,7 +156,9 @@ def replayed_blocks(traces: Sequence[Trace], max_gamma: int) -> dict[int, tuple[
     tokens = sum(trace.tokens for trace in traces)
     replays = [trace.replay for trace in traces]
     return {
-        gamma: tuple((np.sum([each.blocks(gamma) for each in replays], axis=0) / tokens).tolist())
+        gamma: tuple(
+            (np.sum([replay.blocks(gamma) for replay in replays], axis=0) / tokens).tolist()
+        )
         for gamma in range(1, max_gamma + 1)
     }
 

@@ -161,7 +161,7 @@ def _predicted_stopped(
     base, ahead = (cost.baseline_seconds * sum(t.tokens for t in some) for some in (own, other))
     return replace(
         row,
-        predicted=base / sum(each.seconds(cost) for each in blocks),
-        predicted_target_calls=float(sum(each.verified.sum() for each in blocks)),
+        predicted=base / sum(block.seconds(cost) for block in blocks),
+        predicted_target_calls=float(sum(block.verified.sum() for block in blocks)),
         predicted_ahead=ahead / sum(stopped(trace).seconds(cost) for trace in other),
     )

@@ -26,7 +26,7 @@ def draw_factors(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     cells = []
     for row in data:
         factors = row.operations, row.published_operations, row.speed, row.published_speed
-        cells.append((f"{row.alpha:g}", f"{row.gamma}", *(f"{each:.2f}×" for each in factors)))
+        cells.append((f"{row.alpha:g}", f"{row.gamma}", *(f"{factor:.2f}×" for factor in factors)))
     marked = [(i, j) for i, row in enumerate(cells) for j in (2, 4) if row[j] != row[j + 1]]
     return caption.table(cells, marked=marked)
 
@@ -104,7 +104,7 @@ def draw_speed_ups(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
         ("paper, measured", "published_empirical", "D", drawing.VERMILION, 6.0),
     )
     heights = range(len(data))
-    for height, values in enumerate(zip(*(data[each[1]] for each in series), strict=True)):
+    for height, values in enumerate(zip(*(data[entry[1]] for entry in series), strict=True)):
         span, label = [min(values), max(values)], None if height else "their span"
         axes.plot(span, [height, height], color=drawing.PALE, linewidth=4, label=label)
     for name, column, mark, colour, size in series:
@@ -156,7 +156,7 @@ def draw_lenience(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
         )  # fmt: skip
     right.set_ylim(1, 5.5)
     for axes in (left, right):
-        axes.set_xticks(places, [f"{each:g}" for each in leniences])
+        axes.set_xticks(places, [f"{lenience:g}" for lenience in leniences])
         axes.set_xlim(-0.15, len(leniences) - 0.85)
     drawing.label_right(left, labels)
     drawing.key(right, anchor=(0.02, 0.72))

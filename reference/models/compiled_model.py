@@ -58,7 +58,7 @@ class CompiledModel(CausalModel):
 
     def _fixed_cache(self) -> Cache:
         cache = StaticCache(config=self.module.config, max_cache_len=self._capacity)
-        others = [each for each in cache.layers if type(each) not in (StaticLayer, DummyLayer)]
+        others = [layer for layer in cache.layers if type(layer) not in (StaticLayer, DummyLayer)]
         if others:
             kind = "sliding windows" if self._windowed else type(others[0]).__name__
             raise ValueError(
@@ -66,8 +66,8 @@ class CompiledModel(CausalModel):
                 f"with {kind}"
             )
         cache.layers = [
-            FixedLayer(self._capacity, self._begin) if type(each) is StaticLayer else each
-            for each in cache.layers
+            FixedLayer(self._capacity, self._begin) if type(layer) is StaticLayer else layer
+            for layer in cache.layers
         ]
         return cache
 

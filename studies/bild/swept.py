@@ -175,5 +175,5 @@ def fewest_repeats(sweeps: Sequence[Sweep]) -> int:
 
 def worst_precision(sweeps: Sequence[Sweep]) -> float | None:
     """Returns the largest error that the clock causes in a speed-up, in %; None if unknown."""
-    known = [each.precision_percent for each in sweeps if each.precision_percent is not None]
+    known = [sweep.precision_percent for sweep in sweeps if sweep.precision_percent is not None]
     return max(known) if len(known) == len(sweeps) else None

@@ -89,8 +89,8 @@ def gemma_assistant(head: Head) -> DraftShape:
     if groups > 0:
         active = head.integer("centroid_intermediate_top_k")
         weights = tuple(
-            replace(each, experts=groups, active=active) if each.kind == "head" else each
-            for each in weights
+            replace(weight, experts=groups, active=active) if weight.kind == "head" else weight
+            for weight in weights
         )
     step = ModelShape(
         name="Gemma assistant",
@@ -128,7 +128,7 @@ def _caches(text: Any, target: ModelShape) -> tuple[CacheLayers, ...]:
     for windowed, kind in ((True, "sliding_attention"), (False, "full_attention")):
         layers = zip(text.per_layer_config, text.layer_types, strict=True)
         alike = [layer for layer, its_kind in layers if its_kind == kind]
-        read = [each for each in target.caches if (each.kind == "sliding") == windowed]
+        read = [cache for cache in target.caches if (cache.kind == "sliding") == windowed]
         if alike and not read:
             raise ValueError(f"an assistant reads {kind} of its target, {target.name} has none")
         if alike:
