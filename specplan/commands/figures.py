@@ -22,7 +22,7 @@ from specplan.api.traffic import requested
 from specplan.options.answer import Printed, answer
 from specplan.options.command import Command, fill, is_stated
 from specplan.options.declared import option, takes
-from specplan.options.inputs.roofline import RooflineStated
+from specplan.options.inputs.roofline import RooflineOptions
 from specplan.options.kinds import require
 from specplan.reports.output import warn
 
@@ -123,7 +123,7 @@ def _loads(
     ]
     if not given:
         return {}
-    require(RooflineStated, ctx, first=given[0])
+    require(RooflineOptions, ctx, first=given[0])
     made = {"load": _load, "served": _served}
     needed = {entry.takes for entry in chosen} & made.keys()
     if not needed:

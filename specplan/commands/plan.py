@@ -12,11 +12,11 @@ import click
 from specplan.api.settings import Choice, Graphs, StoppingSettings
 from specplan.options.answer import answer
 from specplan.options.command import Command, fill
-from specplan.options.controller import ControllerStated
+from specplan.options.controller import ControllerOptions
 from specplan.options.declared import takes
-from specplan.options.deployment import DraftsStated
+from specplan.options.deployment import DraftsOptions
 from specplan.options.inputs.profile import Profiled
-from specplan.options.inputs.roofline import RooflineStated
+from specplan.options.inputs.roofline import RooflineOptions
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
 from specplan.options.plan_options import Answer
 
@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 @click.command(name="plan", cls=Command)
 @takes(*acceptance_kinds(), heading="Acceptance (one of)")
 @takes(*cost_kinds(), heading="Cost (one of)")
-@takes(DraftsStated, Choice, Graphs, StoppingSettings, Answer, heading="Answer", without=("draft",))
-@takes(ControllerStated, heading="Answer")
+@takes(
+    DraftsOptions, Choice, Graphs, StoppingSettings, Answer, heading="Answer", without=("draft",)
+)
+@takes(ControllerOptions, heading="Answer")
 @click.pass_context
 def plan_command(ctx: click.Context, /, **_: object) -> None:
     """Plan gamma from numbers; no model is needed.
@@ -70,7 +72,7 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
     if any(not isinstance(draft, str) for draft in ctx.params["drafts"] or ()):
         _print_drafts(ctx)
         return
-    records = (Choice, Answer, StoppingSettings, Graphs, Profiled, DraftsStated, ControllerStated)
+    records = (Choice, Answer, StoppingSettings, Graphs, Profiled, DraftsOptions, ControllerOptions)
     accepted, costs, choice, form, stopping, graphs, _, stated, chosen = filled(ctx, *records)
     choice = replace(choice, draft=stated.name)
     acceptance = accepted.make()
@@ -89,7 +91,7 @@ def _print_drafts(ctx: click.Context) -> None:
     from specplan.api.drafts import plans_of_drafts
     from specplan.reports.plan import warn_of_plans
 
-    records = (DraftsStated, RooflineStated, Choice, Answer, Graphs)
+    records = (DraftsOptions, RooflineOptions, Choice, Answer, Graphs)
     stated, costs, choice, form, graphs = fill(ctx, records, way="--draft config=FILE")
     found = plans_of_drafts(
         stated.described, costs.make(), choice, server=form.server, graphs=graphs

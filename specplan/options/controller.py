@@ -29,7 +29,7 @@ def parse_controlled(values: tuple[str, ...]) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class ControllerStated:
+class ControllerOptions:
     """Measurements of a server that chooses K by itself.
 
     controller: A run in which the server chose K (adaptive verification or steps, its own

@@ -121,7 +121,7 @@ def parse_draft(text: str) -> SizedDraft:
 
 
 @dataclass(frozen=True)
-class DraftsStated:
+class DraftsOptions:
     """Drafts to compare, or the name of one.
 
     drafts: A draft to compare with others at one load: config=FILE,alpha=A or

@@ -56,7 +56,7 @@ AnyKind = TypeVar("AnyKind", bound=Kind)
 
 
 class AcceptanceKind(Kind, ABC):
-    """A way to state acceptance. `Alphas`, for example, reads --alpha and makes an `Iid` of it."""
+    """A way to state acceptance: `RateOptions`, for example, makes an `Iid` of --alpha."""
 
     @abstractmethod
     def make(self) -> AcceptanceInput:
@@ -64,7 +64,7 @@ class AcceptanceKind(Kind, ABC):
 
 
 class CostKind(Kind, ABC):
-    """A way to state the cost of blocks. `Ratios`, for example, reads --c and makes a `Ratio`."""
+    """A way to state the cost of blocks: `RatioOptions`, for example, makes a `Ratio` of --c."""
 
     @abstractmethod
     def make(self) -> CostInput:
@@ -72,7 +72,7 @@ class CostKind(Kind, ABC):
 
 
 @dataclass(frozen=True)
-class Alphas(AcceptanceKind, order=1, needs=("alpha",)):
+class RateOptions(AcceptanceKind, order=1, needs=("alpha",)):
     """One or several acceptance rates alpha.
 
     alpha: Acceptance rate alpha in [0, 1].
@@ -87,7 +87,7 @@ class Alphas(AcceptanceKind, order=1, needs=("alpha",)):
 
 
 @dataclass(frozen=True)
-class Ratios(CostKind, order=1, needs=("c",)):
+class RatioOptions(CostKind, order=1, needs=("c",)):
     """One or several ratios c of Theorem 8 (Leviathan et al. 2023).
 
     c: Draft step time over target step time, instead of the times below.

@@ -220,7 +220,7 @@ def _integer(stated: Mapping[str, str], key: str, default: int | None = None) ->
 
 
 @dataclass(frozen=True)
-class RunsStated:
+class RunsOptions:
     """Measurements of a server.
 
     runs: A run of your server: gamma (0: no speculation), tpot (ms a token), and length (mean

@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 
 from specplan.options.declared import COUNT, option, rare
 from specplan.options.kinds import AcceptanceKind
-from specplan.options.runs import RunsStated
+from specplan.options.runs import RunsOptions
 from specplan.options.values import counted_share, shares
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class CountedAt:
 
 
 @dataclass(frozen=True)
-class FractionStated(CountedAt, AcceptanceKind, order=2, needs=("accepted_fraction", "at_gamma")):
+class FractionOptions(CountedAt, AcceptanceKind, order=2, needs=("accepted_fraction", "at_gamma")):
     """Accepted over drafted tokens, and the gamma at which they were counted.
 
     accepted_fraction: Accepted over drafted tokens (171/297). Also as 49.7% or 0.497. Needs
@@ -47,7 +47,7 @@ class FractionStated(CountedAt, AcceptanceKind, order=2, needs=("accepted_fracti
 
 
 @dataclass(frozen=True)
-class EfficiencyStated(CountedAt, AcceptanceKind, order=3, needs=("block_efficiency", "at_gamma")):
+class EfficiencyOptions(CountedAt, AcceptanceKind, order=3, needs=("block_efficiency", "at_gamma")):
     """Tokens per target call, and the gamma at which they were counted.
 
     block_efficiency: Mean acceptance length. This is the number of tokens per target call. Needs
@@ -63,7 +63,7 @@ class EfficiencyStated(CountedAt, AcceptanceKind, order=3, needs=("block_efficie
 
 
 @dataclass(frozen=True)
-class PositionsStated(AcceptanceKind, order=4, needs=("by_position",)):
+class PositionOptions(AcceptanceKind, order=4, needs=("by_position",)):
     """Acceptance rates by position, and whether they are conditional.
 
     by_position: Rates of positions 1, 2, ... of a draft. They are shares of all drafts, as servers
@@ -110,7 +110,7 @@ def _named(ctx: click.Context, _param: click.Parameter, value: str) -> str:
 
 
 @dataclass(frozen=True)
-class TypicalStated(AcceptanceKind, order=6, needs=("typical",)):
+class TypicalOptions(AcceptanceKind, order=6, needs=("typical",)):
     """The name of a published acceptance.
 
     typical: Published accepted lengths, by name. list prints all names with draft, target, lengths
@@ -126,7 +126,7 @@ class TypicalStated(AcceptanceKind, order=6, needs=("typical",)):
         return (Typical(self.typical),)
 
 
-class LengthsStated(RunsStated, AcceptanceKind, order=7, needs=("runs",)):
+class LengthOptions(RunsOptions, AcceptanceKind, order=7, needs=("runs",)):
     """Acceptance from runs (--run) whose accepted lengths are stated."""
 
     def make(self) -> AcceptanceInput:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from specplan.api.deployed import Deployed, Loads
 from specplan.options.deployment import INSTEAD, NEEDS, WANTS
 from specplan.options.kinds import CostKind
-from specplan.options.runs import RunsStated
+from specplan.options.runs import RunsOptions
 
 if TYPE_CHECKING:
     from specplan.api.completed_costs import CostInput
 
 
 @dataclass(frozen=True)
-class RooflineStated(
-    Deployed, Loads, RunsStated, CostKind, order=4, needs=NEEDS, instead=INSTEAD, wants=WANTS
+class RooflineOptions(
+    Deployed, Loads, RunsOptions, CostKind, order=4, needs=NEEDS, instead=INSTEAD, wants=WANTS
 ):
     """Costs of two configured models on a GPU, corrected by runs; see each option's help."""
 

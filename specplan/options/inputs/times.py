@@ -13,7 +13,7 @@ import click
 from specplan.api.deployed import Loads
 from specplan.options.declared import option, rare
 from specplan.options.kinds import CostKind
-from specplan.options.runs import RunsStated
+from specplan.options.runs import RunsOptions
 from specplan.options.values import callback, duration, in_milliseconds
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class DraftTimes:
 
 
 @dataclass(frozen=True)
-class TimesStated(DraftTimes, CostKind, order=2, needs=("target_ms", "draft_ms")):
+class TimesOptions(DraftTimes, CostKind, order=2, needs=("target_ms", "draft_ms")):
     """Times of target, draft and overhead.
 
     target_ms: Time of a target step, milliseconds.
@@ -129,7 +129,7 @@ class BenchFiles(
 
 
 @dataclass(frozen=True)
-class RunsCost(Loads, RunsStated, CostKind, order=7, needs=("runs",)):
+class RunsCost(Loads, RunsOptions, CostKind, order=7, needs=("runs",)):
     """Costs from runs (--run), at the batch sizes to plan for; see each option's help."""
 
     def make(self) -> CostInput:
