@@ -187,7 +187,7 @@ def generate_beams(request: GenerateBeams) -> tuple[BeamSearch, list[str]]:
     [drafter_of] = loaded.drafters.values()
     drafter = drafter_of(Sampling(0.0))
     if not isinstance(drafter, ModelDrafter):
-        raise ValueError(f"draft must be a model for --decoder beam, got {name}")
+        raise ValueError(f"draft must be a model for `decoder` beam, got {name}")
     [ids] = loaded.prompts
     stopping = loaded.stopping
     longest = len(loaded.target.beginning(ids)) + stopping.max_new_tokens

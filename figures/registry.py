@@ -133,4 +133,4 @@ def find_figure(name: str) -> Entry:
     ending = [known for known in FIGURES if known.endswith(f"-{name}")]
     near = ending or difflib.get_close_matches(name, FIGURES, n=3)
     hint = f"; did you mean {' or '.join(near)}?" if near else ":"
-    raise ValueError(f"unknown figure {name!r}{hint} --list names them all")
+    raise ValueError(f"unknown figure {name!r}{hint} `list` names them all")

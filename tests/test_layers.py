@@ -1,6 +1,7 @@
 """The folders are the architecture: imports point down the layers only."""
 
 import ast
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -118,3 +119,26 @@ def test_simulator_imports_numpy_and_scipy_alone() -> None:
 def test_the_check_sees_imports_inside_functions() -> None:
     source = "def f():\n    from simulator.acceptance.replay import replay\n"
     assert imported_packages(source) == {"simulator"}
+
+
+# Options of other programs, and of commands that a message quotes.
+QUOTED = re.compile(
+    r"(?:plan|observe|validate) --json|plan --gpu list|measure --batch|heads train --kind|"
+    r"--draft-model|--per-request-spec-decode-metrics|--spec-draft-p-min"
+)
+
+
+def test_errors_below_the_options_name_arguments_and_no_option() -> None:
+    """`options.command.flagged` turns an `argument` into the option that states it."""
+    named = {
+        f"{path.relative_to(ROOT)}:{node.lineno}": ast.unparse(node.exc)
+        for sources in SOURCES.values()
+        for path, source in sources.items()
+        if not {"options", "commands"} & set(path.parts) and path.name != "main.py"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Raise) and node.exc is not None
+    }
+    wrong = {
+        place: text for place, text in named.items() if re.search(r"--[a-z]", QUOTED.sub("", text))
+    }
+    assert wrong == {}

@@ -34,7 +34,7 @@ class Expected:
         if 0 in self.lengths:
             if self.lengths[0] > gamma + 1:
                 raise ValueError(
-                    f"--expect must state a length of at most {gamma + 1}, gamma + 1, got "
+                    f"`expect` must state a length of at most {gamma + 1}, gamma + 1, got "
                     f"{self.lengths[0]:g}"
                 )
             return self.lengths[0]
@@ -42,7 +42,7 @@ class Expected:
             return 1 + sum(self.rates[:gamma])
         if gamma not in self.lengths:
             known = ", ".join(map(str, self.lengths)) or f"1 to {len(self.rates)}"
-            raise ValueError(f"--expect must know a length at gamma {gamma}, got gamma {known}")
+            raise ValueError(f"`expect` must know a length at gamma {gamma}, got gamma {known}")
         return self.lengths[gamma]
 
 

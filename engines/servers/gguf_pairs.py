@@ -33,7 +33,7 @@ def gguf_pair(
     if not any(map(named_gguf, (target, *drafts))):
         return None
     if len(drafts) != 1:
-        raise ValueError(f"draft must be given once with --engine, got {len(drafts)}")
+        raise ValueError(f"draft must be given once with `engine`, got {len(drafts)}")
     names = (EMBEDDED if target is None else target, drafts[0])
     for option, name in zip(("target", "draft"), names, strict=True):
         if not named_gguf(name):

@@ -50,7 +50,7 @@ class Trial:
         gammas, rates = self.gammas, self.synthetic
         concurrencies = self.request.engine.concurrencies
         if min(gammas, default=1) < 1:
-            raise ValueError(f"gamma must be at least 1 with --engine, got {min(gammas)}")
+            raise ValueError(f"gamma must be at least 1 with `engine`, got {min(gammas)}")
         if min(concurrencies) < 1:
             raise ValueError(f"concurrency must be at least 1, got {min(concurrencies)}")
         least = min(len(self.prompts), len(self.other_prompts))
@@ -61,7 +61,7 @@ class Trial:
             )
         if self.request.text.max_new_tokens < 2:
             raise ValueError(
-                "max-new-tokens must be at least 2 with --engine, the first token being the "
+                "max-new-tokens must be at least 2 with `engine`, the first token being the "
                 f"prompt's, got {self.request.text.max_new_tokens}"
             )
         if rates is not None and len(rates) < max(gammas):

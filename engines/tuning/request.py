@@ -59,7 +59,7 @@ class Tuning:
         if self.synthetic is not None and len(self.synthetic) < self.max_gamma:
             raise ValueError(
                 f"synthetic must have a rate for each of {self.max_gamma} positions "
-                f"(--max-gamma), got {len(self.synthetic)}"
+                f"(`max_gamma`), got {len(self.synthetic)}"
             )
 
 
@@ -76,7 +76,7 @@ class TuneEngine(OnEngine):
         if stated not in ((1,), self.how.concurrencies):
             raise ValueError(f"concurrencies of a tuning must be its search's, got {stated}")
         if self.how.p_mins and not self.together:
-            raise ValueError("p-min needs servers that run together, got --servers in-turn")
+            raise ValueError("p-min needs servers that run together, got `servers` in-turn")
         exports = self.kind.exports
         if self.how.p_mins and (exports is None or not exports.stopping):
             able = names_of(lambda kind: kind.exports is not None and kind.exports.stopping)
@@ -97,7 +97,7 @@ class TuneOwn:
     def __post_init__(self) -> None:
         if max(self.how.concurrencies) > 1:
             raise ValueError(
-                "concurrency must be 1 without --engine: the own decoder decodes one text at a "
+                "concurrency must be 1 without `engine`: the own decoder decodes one text at a "
                 f"time, got {max(self.how.concurrencies)}"
             )
 

@@ -115,7 +115,7 @@ def _server(request: TuneServer) -> Ready:
     assert kind.connect is not None  # _kind gives no others
     server: Any = kind.connect(url)
     if how.text.chat:
-        raise ValueError("chat needs a tokenizer here, which --server does not give")
+        raise ValueError("chat needs a tokenizer here, which `server` does not give")
 
     def tokenizer(text: str) -> dict[str, list[int]]:
         return {"input_ids": server.tokens_of(text)}

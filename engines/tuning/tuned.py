@@ -178,7 +178,7 @@ def read_tuned(path: Path) -> Tuned:
     """Returns the tuning in a file; refuses a file that holds none."""
     document = read_json(path)
     if isinstance(document, dict) and "draftings" in document:
-        raise ValueError(f"{path} must be a file of specplan tune, got a profile: use --profile")
+        raise ValueError(f"{path} must be a file of specplan tune, got a profile: use `profile`")
     try:
         found = msgspec.convert(document, Tuned)
     except msgspec.ValidationError as error:

@@ -122,7 +122,7 @@ def pair_prompts(
     prompts = tuple(map(tuple, prompt_ids(twice, tokenizer, target_name)))
     if len(prompts) < 2:
         raise ValueError(
-            "prompts must be at least 2 with --engine, since prices come from other ones than "
+            "prompts must be at least 2 with `engine`, since prices come from other ones than "
             f"those predicted, got {len(prompts)}"
         )
     return prompts
@@ -132,10 +132,10 @@ def _draft_name(target: str, drafts: Sequence[str]) -> str:
     if not drafts and target == EMBEDDED:
         return EMBEDDED
     if len(drafts) != 1:
-        raise ValueError(f"draft must be given once with --engine, got {len(drafts)}")
+        raise ValueError(f"draft must be given once with `engine`, got {len(drafts)}")
     if parse_drafter(drafts[0]).served is None:
         raise ValueError(
-            f"draft must be a model with --engine, got {drafts[0]}: its server drafts with no other"
+            f"draft must be a model with `engine`, got {drafts[0]}: its server drafts with no other"
         )
     draft = drafts[0].removeprefix("hf:")
     if draft == EMBEDDED and target != EMBEDDED:

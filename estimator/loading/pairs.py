@@ -183,7 +183,7 @@ def _with_passes(
         raise CompileError(f"compile needs a decoder-only model, got {model.name} ({model.kind})")
     except CompileError as error:
         if compiling == "on":
-            raise ValueError(f"{error}; --compile try goes on without") from error
+            raise ValueError(f"{error}; `compile` try goes on without") from error
         notice(f"{error}; it runs uncompiled")
         return model
 

@@ -27,7 +27,7 @@ def gguf_shape(path: Path) -> ModelShape:
     if other is not None:
         raise ValueError(
             f"a GGUF file's model must cache keys and values of each token, got {other} of "
-            f"{header.architecture}: give its config.json and --dtype"
+            f"{header.architecture}: give its config.json and `dtype`"
         )
     layers = _number(header, "block_count") - int(header.of_model("nextn_predict_layers") or 0)
     tensors = [tensor for tensor in header.tensors if _layer(tensor) < layers]

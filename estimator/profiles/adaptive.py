@@ -45,8 +45,8 @@ def ranked_texts(traces: Sequence[Trace]) -> RankedTexts:
         _, starts, own = trace.confidence
         if len(starts) < trace.tokens:
             raise ValueError(
-                "--verification adaptive needs the draft's own path from every block start, got "
-                "paths from some: measure again with fewer --max-new-tokens, or on a quiet machine"
+                "`verification` adaptive needs the draft's own path from every block start, got "
+                "paths from some: measure again with fewer `max_new_tokens`, or on a quiet machine"
             )
         longest = own.shape[1]
         survival = own[: trace.tokens, :, column].cumprod(axis=1)
@@ -98,7 +98,7 @@ def _spread(plans: Sequence[Plan]) -> list[Plan]:
     fitting = [plan for plan in plans if plan.setting.fits] or plans
     by_batch = {plan.cost.setting.batch: plan for plan in fitting}
     if len(by_batch) < len(fitting):
-        raise ValueError("--verification adaptive needs a single context")
+        raise ValueError("`verification` adaptive needs a single context")
     batches = np.array(sorted(by_batch))
     if len(batches) > MOST_BATCHES:
         wanted = np.geomspace(batches[0], batches[-1], MOST_BATCHES)

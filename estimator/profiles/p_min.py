@@ -151,7 +151,7 @@ def matched(path: Path, profile: Profile, stated: str) -> Thresholds | None:
     wanted = names if stated == "auto" else stated.split(",")
     if not {*wanted} <= {"0", *names}:
         raise ValueError(
-            f"--p-min for {profile.setup.draft} must be auto or numbers of matched tokens, of "
+            f"`p_min` for {profile.setup.draft} must be auto or numbers of matched tokens, of "
             f"{', '.join(names)}, got {stated!r}"
         )
     considered = sorted({0 if each == "0" else names.index(each) for each in wanted})

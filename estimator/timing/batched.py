@@ -82,13 +82,13 @@ def batch_module(target: Model, texts: Prompts) -> Any:
     if not (config.is_encoder_decoder or given or config.model_type in DISTANCES_ALONE):
         raise ValueError(
             f"a batch needs a model whose positions can be given, got {target.name} "
-            f"({config.model_type}), which counts them from the padding on; use --batch-size 1"
+            f"({config.model_type}), which counts them from the padding on; use `batch_size` 1"
         )
     if len({text_limit(target, len(text)) for text in texts}) > 1:
         raise ValueError(
             "the texts of a batch must all begin before or all beyond the "
             f"{target.rope_switch_length} positions up to which {target.name} keeps its short "
-            "rotary factors, got both; use --batch-size 1"
+            "rotary factors, got both; use `batch_size` 1"
         )
     return module
 

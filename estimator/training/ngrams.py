@@ -54,11 +54,11 @@ class TrainNgram:
         if self.smoothing == "katz" and (self.estimator == "lmplz" or self.lmplz is not None):
             raise ValueError("smoothing must be kneser-ney with lmplz, got katz")
         if self.estimator == "own" and self.lmplz is not None:
-            raise ValueError("lmplz cannot be given with --estimator own")
+            raise ValueError("lmplz cannot be given with `estimator` own")
         own = self.estimator == "own" or self.smoothing == "katz"
         program = None if own else find_lmplz(self.lmplz)
         if self.estimator == "lmplz" and program is None:
-            raise ValueError("lmplz must be on PATH or given by --lmplz, got neither")
+            raise ValueError("lmplz must be on PATH or given by `lmplz`, got neither")
         return program
 
 

@@ -96,7 +96,7 @@ def require_tokenizer(path: Path, tokenizer: Any, *, name: str) -> None:
         reason = f"be of the tokenizer of {name}, got one trained with {description.tokenizer}"
     else:
         return
-    raise ValueError(f"{path} must {reason}; --force takes it all the same")
+    raise ValueError(f"{path} must {reason}; `force` takes it all the same")
 
 
 # Part of the key: arrays with another layout are not read.

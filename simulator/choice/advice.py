@@ -80,6 +80,7 @@ class Advice:
     gamma: advised draft length. 0: do not speculate, or not before `test_gamma` is measured.
     named: the draft length to use if any is used: the smallest whose speed is within `near` of the
       fastest, or a measured one; 0 if there is no candidate.
+    speed_up: speed-up of `gamma` over no speculation, above 0: its median, or what was measured.
     best: the draft length with the largest median speed-up; 0 if that is not above 1.
     gain_probability: probability in [0, 1] that `named` is faster than no speculation; None if the
       speed-ups are exact.
@@ -103,6 +104,7 @@ class Advice:
     undecided: bool = False
     measured: bool = False
     next_run: NextRun | None = None
+    speed_up: float = 1.0
 
     @property
     def test_gamma(self) -> int | None:
@@ -165,6 +167,7 @@ def advise(
         undecided=undecided,
         measured=kept is not None,
         next_run=following,
+        speed_up=float(np.exp(law.medians[at])) if advised else 1.0,
     )
 
 

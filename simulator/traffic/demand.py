@@ -41,7 +41,7 @@ class Requests:
         """Requests per second."""
         span = float(self.seconds[-1] - self.seconds[0])
         if span <= 0:
-            raise ValueError("trace must last longer than 0 seconds, or --rate be given")
+            raise ValueError("trace must last longer than 0 seconds, or `rate` be given")
         return (len(self.seconds) - 1) / span
 
     def at(self, rate: float) -> Requests:

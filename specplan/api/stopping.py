@@ -55,7 +55,7 @@ def stopped(question: Question, request: PlanRequest) -> tuple[PlanRequest, Thre
             f"`p_min` must be auto or numbers in [0, 1], such as 0.3,0.5, got {stated!r}"
         ) from None
     sampling = source.draft_sampling
-    traces = recorded_traces(file.path, file.profile, sampling, option="--p-min")
+    traces = recorded_traces(file.path, file.profile, sampling, option="`p_min`")
     found = replayed(traces, RULES[name], p_mins, drawn=sampling == "sampled")
     return _ended(request, found), found
 
@@ -74,5 +74,5 @@ def ranked(file: Recorded | None, sampling: str | None) -> RankedTexts:
 
     if file is None or file.path is None or sampling != "argmax":
         raise ValueError("`verification` adaptive needs argmax drafts: `draft_sampling` argmax")
-    option = "--verification adaptive"
+    option = "`verification` adaptive"
     return ranked_texts(recorded_traces(file.path, file.profile, "argmax", option=option))

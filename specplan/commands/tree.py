@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import click
 
 from engines.kind import names_of
+from simulator.acceptance.acceptance import Iid
+from simulator.choice.plan import plan
 from simulator.cost.cost import Cost
 from simulator.schemes.tree_choice import Passes, choose_tree
 from specplan.api.completed_costs import planned_costs, walled
@@ -76,7 +78,7 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
         captured = None if wall is None else wall.most_gamma(cost.setting.batch, trees.max_nodes)
         limits = {"max_nodes": trees.max_nodes, "max_depth": trees.max_depth}
         found = choose_tree(rates, _passes(cost, trees), **limits, captured=captured)
-        rows.append(TreeRow(found, cost))
+        rows.append(TreeRow(found, cost, plan(Iid(rates[0]), cost).advice))
     data = tree_json(rates, rows)
     text = tree_text(data, rows)
     if trees.server is not None:

@@ -81,7 +81,7 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
 
         return marked(zero_comment(rows) + export_schedule(server, ranges, draft=draft), rows)
     if load is not None and not load.fits:
-        raise ValueError(f"--export: {does_not_fit(row.setting)}")
+        raise ValueError(f"`server`: {does_not_fit(row.setting)}")
     flags = export(
         server,
         gamma=gamma,
@@ -167,7 +167,7 @@ def export(
             suffix = _offered(server, "suffix decoding", lambda exports: exports.suffix)
             return NO_DRAFT if gamma == 0 else suffix(gamma, *parsed.suffixes)
         if parsed.served is None and gamma > 0:
-            raise ValueError(f"--export needs a draft model, got a profile of {drafter}")
+            raise ValueError(f"`server` needs a draft model, got a profile of {drafter}")
         if draft.name == UNNAMED:
             draft = replace(draft, name=parsed.served or UNNAMED)
     if gamma == 0:
@@ -175,7 +175,7 @@ def export(
     exports = exports_of(server)
     _require_loaded(server, draft, methods_of(server))
     if p_min and not exports.stopping:
-        raise ValueError(f"--export {server} has no threshold that ends a draft, got {p_min:g}")
+        raise ValueError(f"`server` {server} has no threshold that ends a draft, got {p_min:g}")
     return exports.fixed(gamma, draft, verification, p_min)
 
 
@@ -234,7 +234,7 @@ def _offered(server: str, what: str, of: Callable[[Exports], Words | None]) -> W
     words = of(exports_of(server))
     if words is None:
         known = ", ".join(names_of(lambda kind: kind.exports and of(kind.exports)))
-        raise ValueError(f"--export of {what} must be one of {known}, got {server}")
+        raise ValueError(f"`server` of {what} must be one of {known}, got {server}")
     return words
 
 

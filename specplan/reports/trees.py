@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from engines.kind import exports_of
+from simulator.choice.advice import Advice, percentage
 from simulator.cost.cost import Cost
 from simulator.schemes.tree_choice import TreeChoice, TreePlan
 from simulator.schemes.trees import depths_and_ranks
@@ -23,10 +24,11 @@ SHAPES = "Trees are those that yield most tokens at their size and depth."
 
 
 class TreeRow(NamedTuple):
-    """The trees chosen at one batch size, and the cost of their steps."""
+    """The trees chosen at one batch size, the cost of their steps, and the advice on chains."""
 
     choice: TreeChoice
     cost: Cost
+    advice: Advice
 
 
 def tree_json(rates: Sequence[float], rows: Sequence[TreeRow]) -> dict[str, Any]:
@@ -78,6 +80,7 @@ def _row_json(row: TreeRow) -> dict[str, Any]:
         "tokens_per_second_low": low,
         "tokens_per_second_high": high,
         "by_nodes": [plan_json(plan) for plan in choice.by_nodes.values()],
+        "test_gamma": row.advice.test_gamma,
     }
     return possible(data, bounded=blocks_take_a_step(cost, max(choice.by_nodes)))
 
@@ -91,6 +94,12 @@ def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
     for row, each in zip(rows, data["rows"], strict=True):
         prefix = "" if len(rows) == 1 else f"Batch {each['batch']}: "
         lines.append(prefix + _advice(row))
+        if row.advice.undecided:
+            chance = percentage(row.advice.gain_probability or 0.0)
+            lines.append(
+                f"Whether a draft gains is undecided ({chance} %): measure K = 0 and K = "
+                f"{row.advice.named} first."
+            )
         speed, low, high = (each[f"tokens_per_second{end}"] for end in ("", "_low", "_high"))
         if speed is not None:
             between = "" if low is None else f" {bounds(low, high, '.0f')}"
@@ -137,7 +146,8 @@ def _advice(row: TreeRow) -> str:
     if wall is not None and wall.crossed(row.cost.setting.batch, 1):
         return "do not speculate: even 1 token exceeds the captured graphs."
     if not row.choice.fastest.parents:
-        return "do not speculate: neither a tree nor a chain pays."
+        unsure = "most probably " * row.advice.undecided
+        return f"do not speculate: {unsure}neither a tree nor a chain pays."
     if best.speedup <= chain.speedup * (1 + WORTH):
         return (
             f"a tree gains less than {100 * WORTH:.0f} % over the chain of {len(chain.parents)} "

@@ -119,7 +119,7 @@ def other_tokens(source: str, path: Path) -> str:
 @pytest.mark.parametrize(
     ("target", "drafts", "message"),
     [
-        ("t.gguf", [], "draft must be given once with --engine, got 0"),
+        ("t.gguf", [], "draft must be given once with `engine`, got 0"),
         ("t.gguf", ["D"], "target and draft must both be GGUF files if one is, got draft D"),
         (None, ["d.gguf"], "both be GGUF files if one is, got target embedded"),
         ("hf:t", ["hf:u/d"], r"hf: must be followed by USER/MODEL\[:QUANTISATION\], got hf:t"),

@@ -59,7 +59,7 @@ def costs_by_batch(runs: Sequence[Run], batches: Sequence[int] | None = None) ->
         by_batch[run.load.batch].append(run)
     if len({run.load.context for run in runs}) > 1:
         raise ValueError(
-            "--run of several contexts needs --target-config, --draft-config and --gpu"
+            "`runs` of several contexts need `target_config`, `draft_config` and `gpu`"
         )
     if len(by_batch) == 1 and batches is None:
         return (_zeroed(cost_of_runs(runs), every),)

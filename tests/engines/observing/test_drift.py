@@ -114,7 +114,7 @@ def test_other_expectations_are_refused(text: str, document: str | None, message
 
 def test_a_gamma_that_is_not_known_is_refused() -> None:
     with pytest.raises(
-        ValueError, match="--expect must know a length at gamma 5, got gamma 1 to 3"
+        ValueError, match="`expect` must know a length at gamma 5, got gamma 1 to 3"
     ):
         drift(observed(10, (5, 4, 3, 2, 1)), Expected({}, RATES))
 

@@ -79,7 +79,7 @@ def test_one_batch_alone_is_planned_from_what_is_known_of_it() -> None:
     [
         ([SMALL[0], LARGE[1]], "no batch was run both with and without speculation. Batch 1 has "
          "no run with speculation"),
-        ([*SMALL, *pair(1, 7.0, 4.0, context=9)], "--run of several contexts needs"),
+        ([*SMALL, *pair(1, 7.0, 4.0, context=9)], "`runs` of several contexts need"),
     ],
 )  # fmt: skip
 def test_runs_that_give_no_batch_are_refused(runs: list[Run], message: str) -> None:
