@@ -26,12 +26,9 @@ BEATEN = 0.03
 # A γ is run only if its probability of being better is at least 5 %: its mean is at most this many
 # standard deviations below the advised γ.
 POSSIBLE = 1.6449
-# Smallest expected gain of speed, as a share, for which a run is proposed.
-WORTH = 0.01
-# Standard deviation of the logarithm of one run's speed.
-REPEAT = 0.01
-# Deviations below this are rounding errors.
-_NOTHING = 1e-12
+WORTH = 0.01  # smallest expected gain of speed, as a share, for which a run is proposed
+REPEAT = 0.01  # standard deviation of the logarithm of one run's speed
+_NOTHING = 1e-12  # deviations below this are rounding errors
 _quadrature = cache(np.polynomial.hermite_e.hermegauss)
 # Maps the longest γ with observed drafts to the largest γ that may be advised.
 Reach = Callable[[int], int]
