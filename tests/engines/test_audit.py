@@ -96,7 +96,7 @@ def test_blocks_past_the_end_are_counted_where_the_engine_counts_them() -> None:
     assert [rate.value for rate in past.rates] == [1, 1, 1]
 
 
-def test_what_is_drafted_past_the_end_of_repeated_texts_is_explained() -> None:
+def test_drafts_past_the_end_of_repeated_texts_are_explained() -> None:
     gamma, repeats = 8, 7
     generator = np.random.default_rng(0)
     for _ in range(12):
@@ -150,7 +150,7 @@ def scores(mean: float, generator: np.random.Generator) -> TextScores:
     return TextScores.of(mean - np.abs(generator.normal(0, 0.5, 40)), np.ones(40, dtype=int))
 
 
-def test_texts_of_another_law_are_told_by_the_targets_own_view() -> None:
+def test_texts_of_another_law_are_found_by_the_targets_own_scores() -> None:
     generator = np.random.default_rng(0)
     own, same, other = (
         [[scores(mean, generator) for _ in range(8)]] for mean in (-1.5, -1.5, -9.0)

@@ -31,7 +31,7 @@ def decoded(*readings: Counts) -> EngineRun:
     return run_of(server, [(1,)] * (len(readings) - 1), tokens=3)
 
 
-def test_a_run_counts_what_came_between_readings() -> None:
+def test_a_run_counts_the_difference_of_two_readings() -> None:
     own = decoded(Counts.of(5, 10, (3, 1)), Counts.of(6, 12, (4, 1)), Counts.of(8, 16, (5, 2)))
     assert own.counts == (Counts.of(1, 2, (1, 0)), Counts.of(2, 4, (1, 1)))
     assert own.total == Counts.of(3, 6, (2, 1))
@@ -60,7 +60,7 @@ def test_pages_of_both_engines_count_alike() -> None:
     assert MetricsPage(page, "llamacpp:").counts("x") == Counts.of(10, 19, (6,))
 
 
-def test_a_page_without_speculation_names_the_metric_and_what_turns_it_on() -> None:
+def test_a_page_without_speculation_names_the_metric_and_the_flag() -> None:
     page = "# TYPE vllm:x gauge\nvllm:x 1\n"
     message = "metrics must have vllm:spec_decode_num_drafts, got none: speculation is off; --a"
     with pytest.raises(ValueError, match=message):

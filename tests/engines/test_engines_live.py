@@ -112,7 +112,7 @@ def test_requests_at_once_write_the_texts_that_they_write_alone(server: LlamaCpp
     assert len(together.counts) == 1
 
 
-def test_what_is_observed_of_a_live_server_is_what_it_counts(
+def test_observed_counts_of_a_live_server_are_its_own(
     server: LlamaCppServer, tmp_path: Path
 ) -> None:
     run_of(server, PROMPTS, tokens=TOKENS)

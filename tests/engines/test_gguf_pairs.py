@@ -91,7 +91,7 @@ def test_llama_cpp_scores_a_text_as_the_models_do(llama_cpp: LlamaCpp) -> None:
         assert ((mine.ranks == 1) == (theirs.ranks == 1)).all()
 
 
-def test_a_validation_of_gguf_files_explains_what_llama_cpp_accepts(
+def test_a_validation_of_gguf_files_explains_the_counts_of_llama_cpp(
     files: tuple[str, str], tmp_path: Path
 ) -> None:
     found = validate(
@@ -125,7 +125,7 @@ def other_tokens(source: str, path: Path) -> str:
         ("hf:t", ["hf:u/d"], r"hf: must be followed by USER/MODEL\[:QUANTISATION\], got hf:t"),
     ],
 )
-def test_what_is_no_pair_of_gguf_files_is_refused(
+def test_files_that_are_no_gguf_pair_are_refused(
     target: str | None, drafts: Sequence[str], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):

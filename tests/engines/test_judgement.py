@@ -35,7 +35,7 @@ def test_speeds_of_turns_leave_no_trace_in_the_interval() -> None:
     assert (row.measured_low, row.measured_high) == pytest.approx((row.measured,) * 2)
 
 
-def test_what_differs_between_prompts_is_the_interval() -> None:
+def test_differences_between_prompts_make_the_interval() -> None:
     noise = np.exp(np.random.default_rng(1).normal(0, 0.05, (2, REPEATS, PROMPTS)))
     row = judged(made_runs(np.concatenate([noise, noise])))
     assert row.measured_low is not None
@@ -43,7 +43,7 @@ def test_what_differs_between_prompts_is_the_interval() -> None:
     assert row.measured_low < row.measured < row.measured_high
 
 
-def test_repeats_are_drawn_anew_where_prompts_ran_at_once() -> None:
+def test_repeats_are_resampled_where_prompts_ran_at_once() -> None:
     row = judged(made_runs(np.outer([1.0, 1.7], np.ones(PROMPTS)) * QUIET, at_once=4))
     assert row.measured_low == pytest.approx(row.measured)
     assert row.measured == pytest.approx(ALONE * (GAMMA + 1) / STEP)
@@ -116,7 +116,7 @@ def test_greedy_texts_that_part_at_near_ties_are_the_targets_own() -> None:
     assert row.predicted_from == "replay"
 
 
-def test_what_greedy_repeats_accept_past_the_end_is_one_draw() -> None:
+def test_greedy_repeats_past_the_end_are_one_draw() -> None:
     gaps, missed = np.zeros((3, 31)), np.random.default_rng(4).random((3, 31)) < 0.3
     once, often = (
         greedy_row(gaps=gaps, blocks=10, accepted=2, missed=missed, repeats=repeats, engine="vllm")
@@ -126,7 +126,7 @@ def test_what_greedy_repeats_accept_past_the_end_is_one_draw() -> None:
     assert often.acceptance_predicted == once.acceptance_predicted
 
 
-def test_tokens_that_are_accepted_past_the_end_of_texts_are_told_from_those_in_them() -> None:
+def test_tokens_accepted_past_the_end_of_texts_are_counted_apart() -> None:
     """Eight steps accept 24 drafted tokens, of which the texts have room for 22."""
     row = greedy_row(gaps=np.zeros((3, 31)), blocks=8, accepted=3, engine="vllm")
     assert row.measured == pytest.approx(ALONE * 30 / (8 * STEP))

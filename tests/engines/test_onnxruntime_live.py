@@ -59,7 +59,7 @@ def test_greedy_texts_and_rounds_are_the_replay_of_the_models(
     assert own.total.accepted == sum(own.total.by_position)
 
 
-def test_sampled_rounds_accept_what_the_models_laws_allow(engine: OnnxRuntime) -> None:
+def test_sampled_rounds_accept_as_the_models_laws_allow(engine: OnnxRuntime) -> None:
     prompts = PROMPTS * 4
     with engine.serve(Setting(1, "sampled")) as server:
         own = run_of(server, prompts, tokens=TOKENS, temperature=1.0)
@@ -157,7 +157,7 @@ def test_a_path_that_leaves_the_folder_is_refused_by_the_library(
         (Setting(2, "sampled", concurrency=2), "concurrency must be 1 with onnxruntime"),
     ],
 )
-def test_what_the_library_cannot_do_is_refused(
+def test_settings_without_support_in_the_library_are_refused(
     engine: OnnxRuntime, setting: Setting, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message), engine.serve(setting):

@@ -95,7 +95,7 @@ def test_a_server_that_dies_at_work_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_what_was_started_ends_with_its_starter(number: int, tmp_path: Path) -> None:
+def test_a_started_process_ends_with_its_starter(number: int, tmp_path: Path) -> None:
     noted = tmp_path / "process"
     program = (
         "import time\n"

@@ -35,6 +35,6 @@ def test_an_engine_that_nothing_is_known_of_is_refused() -> None:
         exports_of("ollama")
 
 
-def test_what_observe_imports_is_in_the_plain_installation() -> None:
+def test_imports_of_observe_are_in_the_plain_installation() -> None:
     project = tomllib.loads(PYPROJECT.read_text())["project"]
     assert any(each.startswith("prometheus-client") for each in project["dependencies"])

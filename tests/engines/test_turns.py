@@ -52,7 +52,7 @@ def ran(told: Told, *, precision: float | None, seconds: float = 1e9, **settings
         ({"seconds": 0.0, "concurrencies": (1, 2)}, PROMPTS, 1),
     ],
 )
-def test_what_there_was_time_for_is_what_every_server_wrote(
+def test_only_prompts_that_every_server_reached_count(
     settings: dict[str, Any], prompts: int, repeats: int, precision: float | None, servers: str
 ) -> None:
     told = Told()

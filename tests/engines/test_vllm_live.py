@@ -138,7 +138,7 @@ def test_vllm_accepts_of_an_eagle_3_head_what_this_decoder_does(ids: str, tmp_pa
         assert counts == own_counts(head, (*prompt, *text.tokens), before=len(prompt) + 1, gamma=4)
 
 
-def test_what_vllm_observed_before_a_restart_is_not_subtracted(vllm: Vllm) -> None:
+def test_counts_before_a_restart_of_vllm_are_not_subtracted(vllm: Vllm) -> None:
     observed = []
     for _ in range(2):
         with vllm.serve(Setting(GAMMA)) as server:

@@ -120,7 +120,7 @@ def test_at_the_ends_of_its_range_an_interval_ends_with_it() -> None:
     assert np.isfinite(ratio(2.0, 1e6, 3.0)).all()
 
 
-def test_what_both_share_in_a_prompt_is_no_difference() -> None:
+def test_effects_of_a_prompt_on_both_sides_are_no_difference() -> None:
     hard = [1.0, 5.0, 2.0, 9.0]
     found = paired("n", (4.25, hard), (5.25, [value + 1 for value in hard]))
     assert found.difference == found.low == found.high == 1

@@ -129,6 +129,6 @@ def test_weights_are_read_once_a_block_and_each_draft_adds_its_tokens_to_the_cac
     assert moved == dict(zip([None, 100, 200], expected, strict=True))
 
 
-def test_the_rescorer_is_what_sets_its_column_apart() -> None:
+def test_the_rescorer_alone_changes_its_column() -> None:
     # Without its own cache the neural column would be 8 % too low.
     assert pytest.approx(1 / 12) == costs.RESCORER_CACHE / costs.TARGET_CACHE

@@ -73,13 +73,13 @@ def test_means_are_quotients_of_exact_sums() -> None:
 
 
 @pytest.mark.parametrize("gamma", range(12))
-def test_what_never_varies_has_its_exact_mean_and_no_error(gamma: int) -> None:
+def test_constant_values_have_an_exact_mean_and_no_error(gamma: int) -> None:
     counts = np.zeros(gamma + 1, dtype=np.int64)
     counts[gamma] = 12_345
     assert mean_tokens(counts) == (gamma + 1, 0)
 
 
-def test_with_sticky_betas_what_counts_give_is_below_alpha() -> None:
+def test_with_sticky_betas_counts_give_less_than_alpha() -> None:
     # A block begins where the one before was rejected, so at low β: an alpha_iid of accepted over
     # drafted tokens is biased, by more the longer the runs of one β, and no closed form says by how
     # much. Without runs it is α, within the 0.003 that the path's own mean lies off.

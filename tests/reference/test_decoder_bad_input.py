@@ -114,7 +114,7 @@ def test_a_prompt_and_new_tokens_beyond_the_positions_are_refused() -> None:
         (32, 10, "a prompt must fit the 10 positions of tiny, got 12 tokens"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_any_pass(
+def test_prompts_that_do_not_fit_are_refused_before_any_pass(
     target_positions: int, draft_positions: int, message: str
 ) -> None:
     target, draft = tiny(target_positions), tiny(draft_positions)

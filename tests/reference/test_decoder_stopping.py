@@ -84,7 +84,7 @@ def test_a_text_ends_with_an_end_id_at_any_position_of_a_block(slip: int, gamma:
         assert all(block.ending is None for block in generation.blocks[:-1])
 
 
-def test_what_does_not_fit_is_cut_off() -> None:
+def test_tokens_beyond_the_limit_are_cut_off() -> None:
     stopping = Stopping(5, frozenset({9}))
     assert stopping.cut([0, 1, 2], [3, 4, 5, 6], emitted=2) == ([3, 4, 5], "length")
     assert stopping.cut([0, 1, 2], [3, 4], emitted=2) == ([3, 4], None)
@@ -92,7 +92,7 @@ def test_what_does_not_fit_is_cut_off() -> None:
     assert stopping.cut([0, 1, 2], [3, 4, 5, 9], emitted=2) == ([3, 4, 5], "length")
 
 
-def test_what_was_drafted_beyond_the_end_is_neither_emitted_nor_counted_as_accepted() -> None:
+def test_drafts_beyond_the_end_are_neither_emitted_nor_accepted() -> None:
     generation = run(Stopping(40, frozenset({3})), gamma=7)
     (block,) = generation.blocks
     assert block.drafted == (1, 2, 3, 4, 5, 6, 7)
@@ -250,7 +250,7 @@ def test_a_text_ends_with_the_token_that_completes_a_stop_string(
         assert generation.ending == "stop string"
 
 
-def test_what_ends_a_text_first_is_named() -> None:
+def test_the_first_ending_of_a_text_is_named() -> None:
     def ending(end: int, new_tokens: int) -> str | None:
         strings = StopStrings(("stop",), spelled)
         return run(Stopping(new_tokens, frozenset({end}), strings), gamma=7).ending

@@ -132,7 +132,7 @@ def test_plain_decoding_waits_once_a_token(monkeypatch: pytest.MonkeyPatch) -> N
     assert waits == 10
 
 
-def test_confidence_waits_once_more_for_each_token_that_it_is_asked_about(
+def test_confidence_waits_once_for_each_drafted_token(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     policy = Confidence(0.0, most=3)

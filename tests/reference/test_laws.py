@@ -80,9 +80,7 @@ def test_law_is_that_of_transformers_warpers(sampling: Sampling, dtype: torch.dt
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
 @pytest.mark.parametrize("sampling", SETTINGS, ids=str)
-def test_a_law_tells_whether_logits_were_what_laws_are_made_of(
-    sampling: Sampling, dtype: torch.dtype
-) -> None:
+def test_a_law_of_broken_logits_is_not_finite(sampling: Sampling, dtype: torch.dtype) -> None:
     """The message names the logits, wherever in a row the fault is."""
     for fault in (torch.nan, torch.inf):
         logits = random_logits(VOCABULARY + 1, 3, dtype)
@@ -306,7 +304,7 @@ def test_the_ends_of_a_range_belong_to_it(settings: dict[str, Any], law: list[fl
     torch.testing.assert_close(found, torch.tensor(law))
 
 
-def test_what_reaches_top_p_exactly_is_the_nucleus() -> None:
+def test_a_sum_of_exactly_top_p_is_the_nucleus() -> None:
     # Four tokens of a quarter each, exactly: three of them have a mass of 0.75.
     law = Sampling(top_p=0.75).laws(torch.zeros(1, 4), [0]).dense(4)
     assert int((law > 0).sum()) == 3

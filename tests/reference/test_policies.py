@@ -164,7 +164,7 @@ def test_settings_out_of_range_are_refused(make: Callable[[], Policy], message: 
         make()
 
 
-def test_names_are_what_reports_print() -> None:
+def test_policies_have_the_names_in_reports() -> None:
     policies = [Fixed(2), Confidence(0.4, most=8), Heuristic(), Adaptive(int)]
     assert [policy.name for policy in policies] == ["fixed", "confidence", "heuristic", "adaptive"]
 

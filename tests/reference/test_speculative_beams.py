@@ -174,7 +174,7 @@ def test_a_perfect_draft_is_covered_where_ends_of_text_end_a_search_within_it() 
     assert within > 0
 
 
-def test_a_call_reads_the_beams_and_what_was_drafted() -> None:
+def test_a_call_reads_the_beams_and_the_drafts() -> None:
     """w + u gamma tokens where the beams part at the last token, and what is not yet read."""
     table = random_table(3, 6)
     found = searched(table, table, 6, BeamSettings(2, 9), 4, 2)
@@ -182,7 +182,7 @@ def test_a_call_reads_the_beams_and_what_was_drafted() -> None:
     assert all(block.fed >= 2 + 4 * block.drafted for block in found.blocks[1:])
 
 
-def test_what_a_draft_proposes_changes_calls_alone() -> None:
+def test_proposals_change_only_the_number_of_calls() -> None:
     search = BeamSettings(2, 10, frozenset({3}))
     searches = [
         searched(random_table(4, 5), random_table(seed, 5), 5, search, width, 4)

@@ -72,7 +72,7 @@ def test_a_category_that_moved_is_named(saved) -> None:
     assert [each.name for each in found.moved] == ["category code"]
 
 
-def test_every_file_states_what_it_expects(tmp_path: Path) -> None:
+def test_every_file_states_the_expected_length(tmp_path: Path) -> None:
     page, profile = tmp_path / "page", tmp_path / "profile.json"
     page.write_text(vllm_page(1000, (800, 600, 400)))
     run = CliRunner().invoke

@@ -147,7 +147,7 @@ def test_totals_alone_give_the_alpha_of_their_accepted_fraction() -> None:
     assert not found.acceptance().tells_iid
 
 
-def test_iid_acceptances_are_told_from_others() -> None:
+def test_iid_acceptances_are_distinguished_from_others() -> None:
     generator = np.random.default_rng(5)
     alarms = sum(not drawn((0.7,) * 4, 500, generator).iid_consistent for _ in range(300))
     # One in a hundred, so 3 of 300; four standard deviations of 1.7 above.

@@ -173,7 +173,9 @@ def test_the_table_of_a_sweep_has_its_runs(tmp_path: Path) -> None:
         ('{"engine": {}, "decoding_stats": {}}', "plan --block-efficiency L --at-gamma K"),
     ],
 )
-def test_a_file_without_counts_says_what_to_do(saved, found: str, message: str) -> None:
+def test_a_file_without_counts_is_refused_with_the_setting_that_counts(
+    saved, found: str, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         saved(found)
 

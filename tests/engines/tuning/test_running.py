@@ -144,7 +144,7 @@ def test_a_live_server_that_ignores_requests_is_measured_as_it_runs(
     assert (row.drafts > 0) == (gamma > 0)
 
 
-def test_a_live_server_simulates_the_acceptance_that_it_is_told(llama_cpp: LlamaCpp) -> None:
+def test_a_live_server_simulates_the_stated_acceptance(llama_cpp: LlamaCpp) -> None:
     rates = (0.7, 0.4, 0.1)
     with llama_cpp.serve(Setting(3, synthetic=rates)) as server:
         for seed in range(6):

@@ -263,7 +263,7 @@ def test_a_file_with_turns_of_a_gamma_in_the_run_of_another_is_not_gone_on_with(
 
 
 @pytest.mark.parametrize("content", ['{"rows": 3}', "[]", '{"setup": {}, "context": 1}'])
-def test_what_is_no_file_of_a_tuning_is_refused(tmp_path: Path, content: str) -> None:
+def test_files_of_no_tuning_are_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "other.json"
     path.write_text(content)
     with pytest.raises(ValueError, match=r"must be a file of specplan tune .*, got"):

@@ -46,7 +46,7 @@ def test_batched_benchs_sequences_stand_for_tokens(tmp_path: Path) -> None:
     assert found == pytest.approx({1: 0.02, 4: 0.026})
 
 
-def test_vllms_latency_is_what_further_tokens_add(tmp_path: Path) -> None:
+def test_vllms_latency_counts_only_further_tokens(tmp_path: Path) -> None:
     records = [vllm(1, 100, 2.5), vllm(1, 200, 4.5), vllm(8, 100, 3.0), vllm(8, 200, 5.4)]
     paths = [write(tmp_path / f"{i}.json", [record]) for i, record in enumerate(records)]
     assert read_benches(paths) == {1: pytest.approx(0.02), 8: pytest.approx(0.024)}
@@ -74,7 +74,7 @@ def test_other_files_are_refused(tmp_path: Path, value: Any, message: str) -> No
         read_benches([write(tmp_path / "b.json", value)])
 
 
-def test_what_is_no_json_is_refused(tmp_path: Path) -> None:
+def test_files_that_are_no_json_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "b.txt"
     path.write_text("| model | t/s |", encoding="utf-8")
     with pytest.raises(ValueError, match="must be JSON or a JSON object a line"):

@@ -17,7 +17,7 @@ def benchmark(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("gpu_pair")
 
 
-def test_a_tiny_pair_is_trained_measured_and_told(
+def test_a_tiny_pair_is_trained_measured_and_reported(
     benchmark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "result.json"

@@ -45,7 +45,7 @@ def pair(*drafts: str, **settings: Any) -> ModelSettings:
     return ModelSettings(target="target", device="cpu", drafts=drafts or ("draft",), **settings)
 
 
-def test_what_is_named_is_loaded() -> None:
+def test_named_models_are_loaded() -> None:
     loaded = load(pair("draft", "lookup"), TEXT)
     assert loaded.target.name == "target"
     assert isinstance(loaded.target, CausalModel)
@@ -88,7 +88,7 @@ def test_prompts_are_counted_cut_given_or_of_a_chat() -> None:
     assert loaded.tokenizer.decode(loaded.prompts[0]) == "<user>hi<answer>"
 
 
-def test_settings_of_the_targets_own_that_are_not_applied_are_told(
+def test_unapplied_settings_of_the_target_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree("target", tmp_path / "target")

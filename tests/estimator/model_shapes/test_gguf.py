@@ -163,7 +163,7 @@ def test_shards_are_read_together(tmp_path: Path) -> None:
         ({"further": {"ssm.state_size": 16}}, "got ssm.state_size of llama"),
     ],
 )
-def test_what_a_header_does_not_tell_is_refused(
+def test_a_header_without_a_needed_field_is_refused(
     stated: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match=message):

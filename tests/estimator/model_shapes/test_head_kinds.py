@@ -167,7 +167,7 @@ def test_the_default_method_of_speculators_says_the_gamma() -> None:
     assert counted(config | own, LLAMA_8B).stated_gamma == 4
 
 
-def test_what_tokens_take_in_turn_adds_to_a_blocks_time() -> None:
+def test_sequential_tokens_add_to_a_blocks_time() -> None:
     target, gpu = _shape(json.dumps(QWEN3_8B)), find_hardware("h100")
     one, other = (
         roofline_cost(

@@ -107,7 +107,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     read_known(),
     ids=lambda each: f"{each.sizes['model_type']} {each.sizes['hidden_size']} {each.part}",
 )
-def test_what_is_known_is_what_counting_gives(known: Known) -> None:
+def test_kept_counts_equal_new_counts(known: Known) -> None:
     """By depth where all layers are alike; some are counted whole in test_published_sizes.py."""
     alike = known.sizes["model_type"] in ALIKE
     counts = count_by_depth if alike else count
@@ -116,7 +116,7 @@ def test_what_is_known_is_what_counting_gives(known: Known) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_is_said_to_have_no_size_has_none(family: str) -> None:
+def test_names_listed_without_a_size_have_none(family: str) -> None:
     plain = dict(FAMILIES[family])
     assert set(CHANGED) == WITHOUT_SIZE
     assert sizes(plain | CHANGED) == sizes(plain)
@@ -156,7 +156,7 @@ def test_lists_of_llama_4_that_follow_from_other_keys_are_known() -> None:
 @pytest.mark.parametrize(
     "other", [{"attention_bias": True}, {"head_dim": 64}, {"vocab_size": 128000}, {"new": 1}]
 )
-def test_what_may_differ_in_size_is_not_known(other: dict[str, Any]) -> None:
+def test_names_of_several_sizes_are_not_known(other: dict[str, Any]) -> None:
     assert known_count(published("llama-3.1-8b") | other) is None
 
 

@@ -22,7 +22,7 @@ PROFILE = Profile(
 )
 
 
-def test_the_best_is_told_with_its_gain_its_times_and_what_a_token_more_adds() -> None:
+def test_the_best_has_its_gain_its_times_and_the_cost_of_one_more_token() -> None:
     best = best_of(PROFILE)
     assert best is not None
     assert (best.gamma, best.gain) == (2, PROFILE.improvement_factor[2])

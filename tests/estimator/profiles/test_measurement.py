@@ -46,7 +46,7 @@ def timed_runs(tracing: Tracing, timing: Timing) -> Runs:
     return run_arms(tracing.subject, PROMPTS, arms, timing, least=len(PROMPTS))
 
 
-def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
+def test_a_profile_holds_the_measurements(tmp_path: Path) -> None:
     tracing = traced()
     pairs = measure_traces(tracing)
     traces = [both.sampled for both in pairs]

@@ -64,7 +64,7 @@ def test_a_profile_of_counts_alone_has_no_costs_and_is_planned_by_position(tmp_p
         ('{"schema": "specplan-profile", "version": 2}', "missing required field `alpha`"),
     ],
 )
-def test_what_is_no_profile_is_refused(tmp_path: Path, content: str, message: str) -> None:
+def test_files_that_are_no_profile_are_refused(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "p.json"
     path.write_text(content)
     with pytest.raises(ValueError, match=message):
@@ -88,7 +88,7 @@ def test_what_is_no_profile_is_refused(tmp_path: Path, content: str, message: st
          "blocks must have every gamma from 1 on"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_named(
+def test_fields_that_do_not_fit_are_named(
     tmp_path: Path, changes: dict[str, object], message: str
 ) -> None:
     path = tmp_path / "p.json"

@@ -42,7 +42,7 @@ def test_a_pass_is_over_the_whole_batch_and_its_tokens(monkeypatch: pytest.Monke
     assert seen["draft"] == [(2, 6, 0), *[(2, 1, 6), (2, 1, 7), (2, 1, 8)] * blocks]
 
 
-def test_what_cannot_be_timed_is_refused() -> None:
+def test_loads_that_cannot_be_timed_are_refused() -> None:
     target, draft = tiny_llama(seed=0), tiny_llama(seed=1)
     given = {"loads": ((1, 8), (4, 8)), "max_gamma": 4, "draft_name": "lookup"}
     assert require_load(target, draft, **given) is draft

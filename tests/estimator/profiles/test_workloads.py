@@ -128,7 +128,7 @@ def workload(traces: list[Trace], runs: Timed, prompts: list[int]) -> Workload:
     return workloads(traces, runs, {"some": prompts}, gammas=GAMMAS)["some"]
 
 
-def test_a_workload_is_what_its_own_prompts_give() -> None:
+def test_a_workload_follows_from_its_own_prompts() -> None:
     chosen, runs = [0, 2], timed(RISING)
     found = workload(FIRM, runs, chosen)
     own = [FIRM[prompt] for prompt in chosen]

@@ -121,7 +121,7 @@ def test_a_data_set_that_is_not_there_is_refused(tmp_path: Path) -> None:
         prompts(str(tmp_path / "none"))
 
 
-def test_a_name_of_the_hub_that_cannot_be_reached_is_told_at_once(
+def test_an_unreachable_name_of_the_hub_is_refused_at_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Unless a copy is kept, which the package then looks for by itself."""

@@ -62,7 +62,7 @@ def test_a_folder_and_a_glob_give_one_prompt_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["", "**/*"])
-def test_what_is_no_text_is_left_out_and_told(tmp_path: Path, pattern: str) -> None:
+def test_lines_without_text_are_left_out_with_a_notice(tmp_path: Path, pattern: str) -> None:
     for folder in (".git", "__pycache__"):
         (tmp_path / folder).mkdir()
     (tmp_path / ".git" / "HEAD").write_text("ref")

@@ -110,7 +110,7 @@ def test_the_gain_is_the_time_of_all_blocks_at_their_prices(log: Path) -> None:
     assert gain.held_out is not None
 
 
-def test_who_shares_a_log_changes_no_count(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sharing_a_log_changes_no_count(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "PART_BYTES", 300)
     one = thresholds(measured(log, "lookup:3"))[1]
     two = thresholds(measured(log, "lookup:3", processes=2))[1]

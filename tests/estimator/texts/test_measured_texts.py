@@ -108,7 +108,7 @@ def test_the_mean_over_sampled_texts_is_the_acceptance(tmp_path: Path) -> None:
     assert abs(alpha.value - expected) < 4 * error
 
 
-def test_who_shares_a_log_changes_no_count(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sharing_a_log_changes_no_count(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "PART_BYTES", 700)
     alone = measured(many, drafts=("suffix",))[0]
     shared = measured(many, drafts=("suffix",), processes=2)[0]
@@ -235,14 +235,14 @@ def test_a_table_is_read_as_lines_are(many: Path, tmp_path: Path) -> None:
         ({"drafts": ("suffix:none",)}, "draft suffix:FILE must be an existing file, got none"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(
+def test_requests_that_cannot_be_measured_are_refused(
     given: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match=message):
         measured(written(tmp_path / "log.jsonl", [GOOD]), **given)
 
 
-def test_what_earlier_outputs_cannot_be_is_refused(tmp_path: Path) -> None:
+def test_impossible_earlier_outputs_are_refused(tmp_path: Path) -> None:
     path, earlier = written(tmp_path / "log.jsonl", [GOOD]), tmp_path / "earlier.jsonl"
     for text, message in (
         ("", "draft suffix:FILE must hold an output, got none in"),

@@ -150,7 +150,7 @@ def test_a_curve_is_probed_at_few_points(most: int, gammas: list[int]) -> None:
     assert probed_gammas(most) == gammas
 
 
-def test_the_adaptive_policy_plans_with_what_it_measured() -> None:
+def test_the_adaptive_policy_plans_with_its_measured_costs() -> None:
     calls: list[int] = []
     timing = Timing(progress=lambda: calls.append(1))
     policy = adaptive(tiny_subject(), PROMPTS, timing, max_gamma=4)

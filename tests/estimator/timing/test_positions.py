@@ -132,9 +132,7 @@ def test_a_draft_stops_drafting_at_its_turn() -> None:
         (False, "up to which the draft small keeps its short"),
     ],
 )
-def test_each_prompt_is_asked_whether_it_crosses_in_target_or_draft(
-    switches: bool, message: str
-) -> None:
+def test_every_prompt_is_checked_for_target_and_draft(switches: bool, message: str) -> None:
     target = tiny()
     pair = Subject(target, ModelDrafter(tiny("small"), GREEDY, 40), GREEDY, Stopping(20))
     if not switches:
@@ -177,7 +175,7 @@ def subject(new_tokens: int, *, draft_positions: int = 128) -> Subject:
     return Subject(target, drafter, GREEDY, Stopping(new_tokens))
 
 
-def test_what_fits_is_taken() -> None:
+def test_prompts_that_fit_are_accepted() -> None:
     require_positions(subject(100), [[1] * 28, [1]])
     # The last token is never fed, to be scored or otherwise.
     require_positions(subject(11, draft_positions=20), [[1] * 10])

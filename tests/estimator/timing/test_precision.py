@@ -48,7 +48,7 @@ def test_speed_ups_are_off_by_more_than_the_precision_in_one_of_twenty_runs() ->
     assert 2 <= beyond <= 38
 
 
-def test_what_prompts_differ_in_is_no_fault_of_the_clock() -> None:
+def test_differences_between_prompts_are_no_timing_noise() -> None:
     """Texts of all lengths and mixtures of blocks, on a clock that is exact."""
     lengths = ((0, 4), (4, 4), (9, 1))
     mixed = [
@@ -65,7 +65,7 @@ def test_of_a_single_prompt_nothing_is_known() -> None:
     assert not Timing(percent=1e9).precise(None)
 
 
-def test_runs_are_precise_enough_as_asked_and_say_so() -> None:
+def test_runs_end_at_the_requested_precision_and_report_it() -> None:
     told: list[str] = []
     assert Timing(percent=1.5, report=told.append).precise(1.49)
     assert not Timing(percent=1.5).precise(1.51)

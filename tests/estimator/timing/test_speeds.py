@@ -198,13 +198,13 @@ def test_levels_are_those_of_the_median_speed() -> None:
     assert levels([[5.0]]) == pytest.approx([5.0])
 
 
-def test_speeds_are_told_beside_the_median_one() -> None:
+def test_speeds_are_relative_to_the_median_one() -> None:
     _, speeds = polish([[1.0, 2.0, 4.0, np.nan], [3.0, 6.0, 12.0, np.nan]])
     assert speeds[:3] == pytest.approx([0.5, 1.0, 2.0])
     assert np.isnan(speeds[3])
 
 
-def test_what_held_up_one_text_moves_nothing() -> None:
+def test_a_delay_of_one_text_changes_nothing() -> None:
     rows = rows_of(np.random.default_rng(1), turns=25, noise=0.01)
     rows[1, 3] *= 30
     alone, short, _ = levels(rows)
@@ -234,7 +234,7 @@ def test_a_block_takes_what_its_clock_says_its_parts_in_proportion() -> None:
 
 
 @pytest.mark.parametrize(("device", "threads"), [("cuda", 1), ("cpu", 2)])
-def test_what_waits_for_others_is_timed_by_the_wall(
+def test_work_that_waits_for_others_is_timed_by_wall_time(
     device: str, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)

@@ -165,7 +165,7 @@ def test_without_a_temperature_both_ways_are_one() -> None:
     ],
     ids=["prompts", "seed", "sampling", "draft"],
 )  # fmt: skip
-def test_what_processes_measure_differently_is_named(name: str, changed: "object") -> None:
+def test_differences_between_processes_are_named(name: str, changed: "object") -> None:
     one, same = (Tracing(tiny_subject(), PROMPTS, max_gamma=3, seed=0) for _ in range(2))
     require_agreement([one.described, same.described])
     other = replace(one, **changed(one.subject))  # type: ignore[operator]

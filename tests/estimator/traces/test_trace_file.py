@@ -66,7 +66,7 @@ def put(path: Path, content: bytes) -> None:
 
 @pytest.mark.parametrize("confident", [False, True])
 @pytest.mark.parametrize("blocks", [False, True])
-def test_what_is_written_is_read(blocks: bool, confident: bool, tmp_path: Path) -> None:
+def test_written_files_are_read_unchanged(blocks: bool, confident: bool, tmp_path: Path) -> None:
     path = tmp_path / "t.npz"
     settings = {"blocks": blocks, "confident": confident}
     traces = {prompt: pair(prompt, tokens=prompt + 1, **settings) for prompt in (2, 0, 1)}
@@ -97,7 +97,7 @@ def test_traces_of_another_measurement_are_replaced_and_not_before(tmp_path: Pat
     assert str(read_arrays(path)["key"]) == "this"
 
 
-def test_a_journal_holds_what_was_whole_when_the_run_was_cut_off(tmp_path: Path) -> None:
+def test_a_journal_holds_the_whole_records_of_a_killed_run(tmp_path: Path) -> None:
     path = tmp_path / "t.npz"
     kept = KeptTraces(path, "this")
     ends = []
@@ -175,7 +175,7 @@ def test_damaged_traces_are_refused_in_one_line(tmp_path: Path) -> None:
         assert "\n" not in str(refusal.value)
 
 
-def test_a_damaged_journal_gives_what_is_whole_or_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_journal_gives_its_whole_records_or_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.npz"
     kept = KeptTraces(path, "this")
     for prompt in range(3):
@@ -195,7 +195,7 @@ def test_a_damaged_journal_gives_what_is_whole_or_is_refused(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("place", ["traces", "journal"])
 @pytest.mark.parametrize("content", [b"", b"a letter", b"PK\x03\x04"])
-def test_what_another_program_wrote_is_refused_and_stays(
+def test_files_of_another_program_are_refused_and_stay(
     place: str, content: bytes, tmp_path: Path
 ) -> None:
     path = tmp_path / "t.npz"

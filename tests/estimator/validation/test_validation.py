@@ -42,7 +42,7 @@ def validated(
     return result
 
 
-def test_a_greedy_validation_counts_what_it_predicts() -> None:
+def test_a_greedy_validation_counts_the_predicted_calls() -> None:
     for row, gamma in zip(validated(tiny_subject(0), repeats=2).rows, (1, 3), strict=True):
         assert row.gamma == gamma
         assert row.identical_to_target is True

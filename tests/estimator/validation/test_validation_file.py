@@ -173,7 +173,7 @@ def test_impossible_numbers_are_named(found: ValidationRow, sentence: str) -> No
         row(1.2, 0.7, 2.0),
     ],
 )
-def test_what_merely_surprises_is_left_alone(found: ValidationRow) -> None:
+def test_surprising_but_possible_rows_have_no_doubt(found: ValidationRow) -> None:
     assert row_doubts(found, tokens_a_call=1.8) == ()
 
 

@@ -61,7 +61,7 @@ def test_the_longest_match_is_copied_the_latest_or_by_vllms_rule_the_earliest(
         assert matches.continuation(4) == copied
 
 
-def test_nothing_asked_for_is_nothing_copied() -> None:
+def test_a_draft_of_no_tokens_copies_nothing() -> None:
     for matches in (Matches(2), Matches(2, earliest=True)):
         matches.update([1, 1])
         assert matches.continuation(0) == []

@@ -47,7 +47,7 @@ TEXT = [1, 2, 3, 1, 2]
 
 
 @pytest.mark.parametrize("drafter", DRAFTERS.values(), ids=DRAFTERS)
-def test_as_many_are_drafted_as_asked_for_and_their_time_is_counted(drafter: Drafter) -> None:
+def test_the_requested_number_is_drafted_and_timed(drafter: Drafter) -> None:
     drafter.start(TEXT, TEXT)
     before = drafter.forward_seconds
     for limit in (0, 1, 4):
@@ -136,7 +136,7 @@ def test_a_lookup_of_nothing_or_of_more_than_memory_indexes_is_refused(longest: 
 
 
 @pytest.mark.parametrize("beginning", [[0], [2, 6]])
-def test_what_a_decoder_begins_with_is_no_word(beginning: list[int]) -> None:
+def test_the_decoders_first_token_is_no_word(beginning: list[int]) -> None:
     """T5's padding token, or BART's end of text and language: then a sentence begins."""
     drafter = ngram_drafter(Sampling())
     prompt, continuation = [4, 5, 6], [3, 1, 5]

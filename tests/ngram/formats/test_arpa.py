@@ -39,7 +39,7 @@ def read(path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
-def test_what_is_written_is_read(order: int, tmp_path: Path) -> None:
+def test_written_files_are_read_unchanged(order: int, tmp_path: Path) -> None:
     grams = trained(random_texts(1), order)
     path = tmp_path / "model.arpa"
     write_arpa(path, grams)

@@ -65,7 +65,7 @@ def test_a_changed_file_is_read_again(path: Path) -> None:
     require_equal(load_model(path), changed)
 
 
-def test_damaged_arrays_and_another_programs_are_made_anew(path: Path) -> None:
+def test_damaged_and_foreign_arrays_are_made_again(path: Path) -> None:
     first = load_model(path)
     whole = cache_path(path).read_bytes()
     overwritten = whole[:200] + bytes(50) + whole[250:]
@@ -125,7 +125,7 @@ def test_memory_is_the_arrays(path: Path) -> None:
 SHIPPED_BYTES, EAGLE3_BYTES = 16_000_000, 3_000_000
 
 
-def test_it_is_what_its_note_says() -> None:
+def test_the_embedded_model_agrees_with_its_note() -> None:
     note = json.loads((FOLDER / "training.json").read_text())
     model = embedded_model()
     assert model.order == note["order"] == 3

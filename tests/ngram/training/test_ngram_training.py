@@ -54,7 +54,7 @@ def test_the_model_and_its_description_are_written(tmp_path: Path) -> None:
     assert description.ngrams == tuple(len(level.words) for level in levels)
 
 
-def test_fallback_discounts_are_told(tmp_path: Path) -> None:
+def test_fallback_discounts_are_reported(tmp_path: Path) -> None:
     given = {"tokenizer": tiny_tokenizer(), "tokenizer_name": "tiny"}
     description = train(Corpus(sentences([[1, 2]]), 0), tmp_path / "a.arpa", order=2, **given)
     assert description.fallback_orders == (1, 2)
@@ -121,7 +121,7 @@ def test_lmplz_gets_a_line_for_each_text(tmp_path: Path, monkeypatch: pytest.Mon
     assert lines == [["1", "20"], ["3"]]
 
 
-def test_lmplz_is_not_asked_to_prune_the_end_of_text(tmp_path: Path) -> None:
+def test_lmplz_does_not_prune_the_end_of_text(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="must be below the number of texts, 2, got 2"):
         run_lmplz("lmplz", sentences([[1], [2]]), tmp_path / "a", order=2, prune=(2, 2))
 

@@ -314,7 +314,7 @@ def test_kenlm_reads_the_file_and_scores_alike(tmp_path: Path) -> None:
         assert scored == pytest.approx(math.log10(probability(ours, context, word)), abs=1e-4)
 
 
-def test_what_is_left_goes_to_the_shorter_context_not_to_what_was_seen() -> None:
+def test_leftover_probability_goes_to_the_shorter_context() -> None:
     """Unlike Kneser and Ney's: of a bigram seen often nothing is taken, nor anything added."""
     texts = [[1, 2]] * 7 + [[1, 3]] * 2 + [[4]]
     ours = entries(katz(texts, 2)[0])

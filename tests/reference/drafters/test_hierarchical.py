@@ -175,7 +175,7 @@ def test_a_lookup_can_draft_for_the_draft(policy: Policy) -> None:
         assert lookup.propose(text, 6, Fixed(6), generator).tokens.tolist() == expected
 
 
-def test_a_draft_is_never_longer_than_asked_for() -> None:
+def test_a_draft_is_never_longer_than_the_limit() -> None:
     drafter = Checked(hierarchy(near(2), 3, Sampling()), near(2))
     drafter.start(PROMPT, PROMPT)
     generator = torch.Generator().manual_seed(0)

@@ -148,7 +148,7 @@ def states(tokens: int) -> tuple[Tensor, Tensor]:
     return torch.randn(1, 2, tokens, 3), torch.randn(1, 2, tokens, 5)
 
 
-def test_steps_and_rollbacks_leave_what_a_growing_layer_holds() -> None:
+def test_steps_and_rollbacks_equal_a_growing_layer() -> None:
     chance = random.Random(0)
     torch.manual_seed(0)
     own, theirs = RoomyLayer(), DynamicLayer()
@@ -180,7 +180,7 @@ def test_tensors_stay_where_they_are_until_the_room_is_full() -> None:
 
 
 @pytest.mark.parametrize("empty", [RoomyLayer.reset, lambda layer: layer.crop(-4)])
-def test_a_layer_that_was_emptied_begins_anew(empty: Callable[[RoomyLayer], None]) -> None:
+def test_an_emptied_layer_starts_at_position_0(empty: Callable[[RoomyLayer], None]) -> None:
     layer = RoomyLayer()
     layer.update(*states(4))
     empty(layer)

@@ -122,7 +122,7 @@ def test_decoding_through_it_is_decoding(
     assert texts[0] == texts[1]
 
 
-def test_a_text_beyond_what_was_compiled_for_is_refused(draft: CompiledModel) -> None:
+def test_a_text_beyond_the_compiled_length_is_refused(draft: CompiledModel) -> None:
     draft.start([1] * 40)
     draft.extend(torch.tensor([1, 1, 1]))
     with pytest.raises(ValueError, match="must fit the 42 positions that llama was compiled for"):
@@ -131,7 +131,7 @@ def test_a_text_beyond_what_was_compiled_for_is_refused(draft: CompiledModel) ->
         draft.rollback(43)
 
 
-def test_what_cannot_be_compiled_says_so(draft: CompiledModel) -> None:
+def test_models_that_cannot_be_compiled_raise_a_reason(draft: CompiledModel) -> None:
     with pytest.raises(CompileError, match=r"compiling llama failed: .*no compiler"):
         CompiledModel(llama(layers=1), longest=8, widths=(1,), backend=broken)
     windowed = MistralForCausalLM(MistralConfig(**SMALL, num_hidden_layers=1, sliding_window=4))

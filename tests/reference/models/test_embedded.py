@@ -15,7 +15,7 @@ from reference.scoring import ScoreOptions, Stretch
 SHIPPED_BYTES = 14_100_000  # without the EAGLE-3 head
 
 
-def test_what_is_shipped_stays_small() -> None:
+def test_shipped_files_stay_small() -> None:
     folder = weights_folder("target").parent
     files = [file for file in folder.rglob("*") if file.parent.name != "eagle3"]
     assert sum(file.stat().st_size for file in files) <= SHIPPED_BYTES
@@ -39,7 +39,7 @@ def test_the_end_of_text_is_one_token_and_ends_a_text() -> None:
     assert end_ids(load_model(folder, device=torch.device("cpu")).module, tokenizer) == {0}
 
 
-def test_held_out_loss_and_overlap_are_near_what_the_note_says() -> None:
+def test_held_out_loss_and_overlap_are_near_the_note() -> None:
     """On four held-out files of this Python; the notes' values are over all files of theirs."""
     folder = weights_folder("target")
     target_note, draft_note = (

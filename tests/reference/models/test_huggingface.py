@@ -66,7 +66,7 @@ def test_a_hub_that_answers_is_not_refused(online: None, monkeypatch: pytest.Mon
         require_reachable("a/b", None)
 
 
-def test_folders_and_what_is_cached_need_no_hub(
+def test_folders_and_cached_models_need_no_hub(
     closed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require_reachable(str(tmp_path), None)
@@ -111,7 +111,7 @@ def test_loading_weights_prints_nothing(capsys: pytest.CaptureFixture[str]) -> N
 CPU = torch.device("cpu")
 
 
-def test_a_folder_says_what_it_lacks(tmp_path: Path) -> None:
+def test_a_folder_without_a_file_is_refused_by_its_name(tmp_path: Path) -> None:
     def refused(what: str, lacks: str) -> Any:
         message = f"{what} {str(tmp_path)!r} could not be loaded: the folder has {lacks}; {ADVICE}"
         return pytest.raises(ValueError, match=re.escape(message) + "$")
@@ -261,7 +261,7 @@ def test_a_map_of_another_model_is_refused(
         ('{"": null}', "got None for ''"),
     ],
 )  # fmt: skip
-def test_what_is_no_map_of_this_machine_is_refused(
+def test_device_maps_of_other_machines_are_refused(
     text: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)

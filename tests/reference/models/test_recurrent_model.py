@@ -84,7 +84,7 @@ def test_law_of_texts_of_a_model_with_recurrent_layers_is_its_own(
     require_equal(law, own_law(table, (0, 1), new_tokens=3), tolerance=1e-9)
 
 
-def test_what_recurrent_layers_cannot_do_is_refused_by_name() -> None:
+def test_settings_that_recurrent_layers_lack_are_refused_by_name() -> None:
     with pytest.raises(ValueError, match=r"attention mask, got lfm2 \(lfm2\) with recurrent"):
         require_branching(model("lfm2"))
     with pytest.raises(ValueError, match=r"^jamba \(jamba\) cannot be decoded spec"):

@@ -77,7 +77,7 @@ def test_positions_are_limited_where_families_call_them_otherwise(
         model.start([5] * (prompt + 1))
 
 
-def test_settings_of_its_own_that_change_a_models_texts_are_told() -> None:
+def test_own_settings_that_change_a_models_texts_are_named() -> None:
     settings = transformers.GenerationConfig(
         temperature=0.6, top_p=0.95, top_k=0, repetition_penalty=1.0, no_repeat_ngram_size=3,
         eos_token_id=2, max_new_tokens=20, do_sample=True,

@@ -111,7 +111,7 @@ def test_logits_are_those_of_the_published_formula(
         made = head(head.embed(ids[None, position : position + 1]), made, place, None, cache)
 
 
-def test_what_a_head_lacks_is_the_targets(target: CachedModel, tmp_path: Path) -> None:
+def test_missing_parts_of_a_head_are_the_targets(target: CachedModel, tmp_path: Path) -> None:
     tensors = random_tensors(vocabulary=VOCABULARY, drafted=VOCABULARY)
     del tensors["lm_head.weight"]
     folder = written(tmp_path, safeailabs(VOCABULARY, VOCABULARY, **TAPPED), tensors)

@@ -105,7 +105,7 @@ def test_greedy_ids_are_the_targets_own(folder: Path) -> None:
         assert all(len(block.drafted) == gamma for block in found.blocks[:-gamma])
 
 
-def test_what_is_missing_or_too_many_is_refused_by_name(folder: Path) -> None:
+def test_missing_and_extra_tensors_are_refused_by_name(folder: Path) -> None:
     target = loaded(folder)
     path = folder / "mtp.safetensors"
     tensors = load_file(path)

@@ -120,7 +120,7 @@ def test_every_lesson_is_taken_once_in_each_epoch(tmp_path: Path) -> None:
     assert [sorted(rows[epoch : epoch + 4]) for epoch in (0, 4, 8)] == [[0, 1, 2, 3]] * 3
 
 
-def test_what_cannot_be_taught_is_refused(tmp_path: Path) -> None:
+def test_untrainable_drafts_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a calibration set must have at least one text, got none"):
         align(causal(1), causal(2), [], course(tmp_path), batch=2, loss="hard")
     with pytest.raises(ValueError, match="batch must be at least 1, got 0"):

@@ -149,6 +149,6 @@ def test_the_rate_rises_stays_and_falls_to_nearly_nothing() -> None:
         ({"steps": 1, "peak": 1.0, "decay": 1.5}, r"decay must lie in \[0, 1\], got 1.5"),
     ],
 )
-def test_a_schedule_refuses_what_it_cannot_follow(setting: dict[str, float], message: str) -> None:
+def test_a_schedule_refuses_impossible_settings(setting: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Schedule(**setting)

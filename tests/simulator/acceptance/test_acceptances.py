@@ -184,7 +184,7 @@ def test_certain_recordings_go_on_as_they_were(rate: float, tokens: float) -> No
     assert recorded(np.full(1, rate), max_gamma=2).tokens_per_call(5) == 1
 
 
-def test_what_contradicts_iid_is_said_with_the_gamma_where_it_does_most() -> None:
+def test_contradictions_to_iid_name_the_gamma_of_the_largest() -> None:
     assert iid_error(Iid(0.7), max_gamma=8) is None
     steep = PositionRates((0.9, 0.6, 0.5))
     alpha = (0.9 + 0.54 + 0.27) / (0.9 + 0.54 + 0.27 + 1 - 0.27)
@@ -201,7 +201,7 @@ def test_rates_of_blocks_that_were_cut_short_do_not_tell_whether_they_are_iid() 
     assert not PositionRates((0.9, 0.6), cut_short=0.01).is_lower_bound
 
 
-def test_a_plan_marks_what_lies_beyond_the_observed() -> None:
+def test_a_plan_marks_gammas_beyond_the_observed() -> None:
     by_position = planned(printed(), Ratio(0.05), max_gamma=6)
     assert by_position.curve.extrapolated.tolist() == [False] * 3 + [True] * 3
     priced = planned(Iid(0.7), COST, max_gamma=10)

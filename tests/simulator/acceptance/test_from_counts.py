@@ -69,7 +69,7 @@ def test_doubt_of_counted_lengths_is_that_of_drawn_texts() -> None:
         ([Accepted(3, 4.0)], 1.0),
     ],
 )
-def test_alpha_of_counts_is_that_of_what_was_counted(counted: list[Accepted], alpha: float) -> None:
+def test_alpha_of_counts_is_the_counted_one(counted: list[Accepted], alpha: float) -> None:
     assert from_counts(counted).alpha == pytest.approx(alpha, abs=1e-4)
 
 
@@ -163,9 +163,7 @@ def test_other_workloads_widen_every_length() -> None:
     [(None, 1, 3), ("EAGLE", 3, 5), ("MTP", 8, 10), ("model", 1, 3), ("model", 5, 10),
      ("n-gram", 8, 16)],
 )  # fmt: skip
-def test_advice_goes_little_beyond_what_was_counted(
-    kind: str | None, observed: int, most: int
-) -> None:
+def test_advice_stays_near_the_counted_lengths(kind: str | None, observed: int, most: int) -> None:
     assert most_gamma(kind, observed) == most
     assert from_counts([Accepted(observed, 1.5)], kind=kind).most_gamma == most
     rates = Accepted.of_rates((0.85,) * observed)
@@ -282,5 +280,5 @@ def test_doubt_grows_away_from_the_contexts_that_were_run() -> None:
     assert far > 2 * near
 
 
-def test_what_is_known_of_no_context_is_the_same_at_all() -> None:
+def test_counts_without_a_context_hold_at_every_context() -> None:
     assert Iid(0.7).at_context(9) == Iid(0.7)

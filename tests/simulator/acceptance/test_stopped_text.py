@@ -41,7 +41,7 @@ def test_threshold_0_is_a_fixed_length_whatever_was_recorded() -> None:
     assert found.drafted_error == 0
 
 
-def test_what_is_out_of_range_is_refused() -> None:
+def test_arguments_out_of_range_are_refused() -> None:
     _, text = stopped(1, 1)
     with pytest.raises(ValueError, match="gamma must be at most the 6 tokens recorded, got 7"):
         text.blocks(LONGEST + 1, RULE, 0.5)

@@ -47,7 +47,7 @@ def test_without_doubt_it_is_the_plan_of_the_cost_itself() -> None:
     assert baseline_seconds(found.cost).quantile(0.5)[0] == pytest.approx(cost.baseline_seconds)
 
 
-def test_what_a_server_user_knows_is_enough() -> None:
+def test_knowledge_of_a_server_user_suffices() -> None:
     """Published: Apertus 8B with an EAGLE head, 5.82, 3.375 and 1.765 ms a token; γ 3 had 2.16."""
     runs = [run(0, 5.82), run(1, 3.375, 1.853), run(7, 1.765, 4.522)]
     posterior = posterior_of_runs(runs)

@@ -146,7 +146,7 @@ def test_gamma_zero_means_the_target_alone(alpha: float) -> None:
     assert slow.tokens_per_second == slow.baseline_tokens_per_second == 50
 
 
-def test_a_gamma_asked_for_is_evaluated_even_past_the_cap() -> None:
+def test_a_stated_gamma_is_evaluated_even_past_the_cap() -> None:
     result = planned(Iid(0.8), Ratio(0.05), gamma=40)
     assert (result.optimal_gamma, result.gamma, len(result.curve.gamma)) == (8, 40, 32)
     assert result.improvement_factor == pytest.approx((1 - 0.8**41) / (0.2 * 3), rel=1e-12)

@@ -69,7 +69,7 @@ def test_a_batch_without_one_of_its_runs_has_no_cost_and_is_named() -> None:
     )
 
 
-def test_one_batch_alone_is_planned_from_what_is_known_of_it() -> None:
+def test_one_batch_is_planned_from_its_own_runs() -> None:
     (cost,) = costs_by_batch(SMALL[1:])
     assert cost.setting.load is None
 

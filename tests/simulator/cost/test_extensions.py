@@ -13,7 +13,7 @@ from tests.simulator.planned import planned
 BEAMS = BeamCost(2, 4, {1: 1.1, 101: 11.1}, {1: 0.01, 101: 1.01})
 
 
-def test_a_call_reads_the_beams_and_what_was_drafted() -> None:
+def test_a_call_reads_the_beams_and_the_drafts() -> None:
     assert BeamCost(4, 8, {1: 1.0}, {1: 0.0}).budget([0, 1, 3]).tolist() == [4, 12, 28]
 
 
@@ -46,7 +46,7 @@ def test_a_draft_is_a_text_of_the_draft_model(inner_gamma: int, inner_alpha: flo
     assert cost.drafting_seconds(0) == 0
 
 
-def test_all_but_drafting_costs_what_it_did() -> None:
+def test_only_the_cost_of_drafting_changes() -> None:
     alone = CostModel({1: 0.02, 5: 0.03}, 0.004, 0.001, 0.0005)
     inner = CostModel({1: 0.5}, 0.1)
     cost = hierarchical_cost(alone, inner=inner, alpha=0.6, gamma=2)

@@ -48,7 +48,7 @@ def test_names_are_found_however_they_are_spelt(name: str, expected: str) -> Non
     assert find_hardware(name).name == expected
 
 
-def test_an_unknown_gpu_is_told_where_all_names_are_and_what_replaces_them() -> None:
+def test_an_unknown_gpu_is_refused_with_the_list_of_names() -> None:
     message = "got voodoo2: specplan plan --gpu list prints all names; .* `gpu_flops`"
     with pytest.raises(ValueError, match=message) as error:
         find_hardware("voodoo2")
@@ -67,7 +67,7 @@ def test_an_unknown_gpu_is_told_where_all_names_are_and_what_replaces_them() -> 
         ("rtx 4050", "rtx-4050-laptop"),
     ],
 )
-def test_a_mistyped_name_is_told_the_nearest_names(typed: str, hint: str) -> None:
+def test_a_mistyped_name_is_refused_with_the_nearest_names(typed: str, hint: str) -> None:
     message = rf"gpu must be a name of the catalogue, got {typed} \(did you mean {hint}\?\)$"
     with pytest.raises(ValueError, match=message):
         find_hardware(typed)
@@ -151,7 +151,7 @@ def test_every_entry_names_its_source_and_has_both_roofs(name: str) -> None:
      "rtx-4080-super", "rtx-4080-laptop", "rtx-3060", "rtx-5060-ti", "rtx-2080-ti", "a40", "a2",
      "l40", "h200-nvl", "jetson-thor", "jetson-agx-orin"],
 )  # fmt: skip
-def test_what_is_served_on_today_is_there(name: str) -> None:
+def test_common_gpus_are_in_the_catalogue(name: str) -> None:
     assert find_hardware(name).bandwidth > 0
 
 

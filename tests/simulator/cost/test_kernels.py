@@ -152,7 +152,7 @@ def test_caches_without_tables_are_priced_by_the_roofline() -> None:
     )
 
 
-def test_a_window_bounds_what_attention_reads() -> None:
+def test_a_window_bounds_the_reads_of_attention() -> None:
     windows = tuple(replace(each, kind="sliding", window=128) for each in LLAMA_8B.caches)
     of = machine(replace(LLAMA_8B, caches=windows))
     of.plain_work(LOAD)

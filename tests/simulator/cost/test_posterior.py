@@ -102,7 +102,7 @@ def test_each_run_with_drafts_narrows_the_interval() -> None:
     assert widths[3] < 0.5 * widths[0]
 
 
-def test_what_a_run_finds_of_its_load_holds_there_and_not_at_another_load() -> None:
+def test_a_runs_deviation_holds_only_at_its_load() -> None:
     """An error common to a load cancels between its γ, and is new elsewhere."""
     prior = replace(PRIOR, covariance=1e-6 * np.eye(COUNT), ratio_error=0.01, load_error=0.2)
     off = 1.3
@@ -233,7 +233,7 @@ def test_two_runs_and_a_baseline_give_the_line_between_them() -> None:
     assert 1e3 * values["draft"] == pytest.approx(0.29, abs=0.06)
 
 
-def test_one_run_leaves_a_range_that_holds_what_was_measured() -> None:
+def test_one_run_leaves_a_range_that_holds_the_measurement() -> None:
     posterior = posterior_of_runs([APERTUS[0], APERTUS[2]])
     law = posterior.speed_ups(LOAD, [1, 7], [1.853, 4.522])
     assert law.quantile(0.05)[0] < 5.82 / 3.375 < law.quantile(0.95)[0]

@@ -68,7 +68,7 @@ def test_targets_and_gpus_that_an_engine_was_never_measured_with_are_in_more_dou
     assert new.level_error == known.level_error
 
 
-def test_what_no_row_has_is_in_more_doubt() -> None:
+def test_traits_without_rows_have_larger_errors() -> None:
     prior = published_prior(Traits("sglang", "EAGLE"), effects=EFFECTS)
     # Neither the engine nor the two together are known.
     assert prior.covariance == pytest.approx((SCALE + 2 * UNKNOWN) * np.eye(COUNT))
@@ -91,7 +91,7 @@ def test_without_a_named_engine_the_prior_covers_each() -> None:
     ("gpu", "tp", "pcie"),
     [("h100", 1, False), ("h100", 2, False), ("rtx-pro-6000", 2, True), ("rtx-pro-6000", 1, False)],
 )
-def test_several_gpus_without_a_quick_link_are_told_from_others(
+def test_several_gpus_without_a_quick_link_have_their_own_effect(
     gpu: str, tp: int, pcie: bool
 ) -> None:
     deployment = replace(

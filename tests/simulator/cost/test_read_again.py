@@ -61,7 +61,7 @@ def test_a_machine_in_doubt_reads_again_as_its_cost_does() -> None:
     assert expected[3] > alone.block_seconds(3)
 
 
-def test_what_is_in_doubt_stays_so_and_measured_runs_hold_their_second_readings() -> None:
+def test_doubt_remains_and_measured_runs_hold_their_second_readings() -> None:
     length = float(OFTEN.tokens_per_call(3))
     token = AGAIN.token_work(LOAD, 3, length)
     runs = [

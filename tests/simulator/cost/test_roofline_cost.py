@@ -56,7 +56,7 @@ def test_a_parallel_draft_takes_one_pass() -> None:
     assert cost.drafting_seconds(np.arange(1, 10)).tolist() == expected.tolist()
 
 
-def test_what_a_block_needs_once_is_paid_once() -> None:
+def test_work_of_once_per_block_is_priced_once() -> None:
     once = replace(LLAMA_1B.weights[0], values=10**8, stored_bytes=2e8)
     cost = roofline_cost(replace(PAIR, draft=replace(PAIR.draft, once=(once,))), context=512)
     first, second = cost.drafting_seconds([1, 2])
@@ -83,13 +83,13 @@ def test_a_replicated_draft_takes_its_memory_on_each_gpu() -> None:
     assert needed(1) - needed(4) == pytest.approx(0.75 * LLAMA_1B.weight_bytes, rel=1e-12)
 
 
-def test_what_does_not_fit_is_known_before_it_runs() -> None:
+def test_memory_limits_are_known_before_a_run() -> None:
     most = (80e9 - PAIR.target.weight_bytes - PAIR.draft.held_bytes) / (160 * 1024 * 8192)
     assert needed_bytes(PAIR, context=8192, batch=int(most)) <= PAIR.hardware.memory_bytes
     assert needed_bytes(PAIR, context=8192, batch=int(most) + 1) > PAIR.hardware.memory_bytes
 
 
-def test_what_layers_take_besides_is_a_share_of_a_draft_step() -> None:
+def test_overhead_of_layers_is_a_share_of_a_draft_step() -> None:
     # Llama 3.2 1B on an H100: 2.47 GB at 3.35 TB/s, 0.74 ms, plus 16 layers of 100 us.
     slow = replace(PAIR, conditions=Conditions(layer_overhead_seconds=1e-4))
     share = draft_overhead_share(slow, context=0, batch=1)

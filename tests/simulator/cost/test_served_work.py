@@ -41,7 +41,7 @@ def test_without_what_engines_add_a_block_takes_what_the_roofline_says(
     assert cost.drafting_seconds(gammas) == pytest.approx(roofline.drafting_seconds(gammas))
 
 
-def test_every_factor_counts_what_its_name_says() -> None:
+def test_every_factor_counts_its_own_work() -> None:
     load = LoadPoint(500, batch=4)
     block = MIXTURE.block_work(load, 3)
     plain = MIXTURE.plain_work(load)

@@ -40,7 +40,7 @@ def test_costs_are_finite_and_not_negative(value: float) -> None:
 
 
 @pytest.mark.parametrize("value", ["many", None, [1.0, [2.0]], object()])
-def test_what_is_no_number_is_refused_by_name(value: object) -> None:
+def test_values_that_are_no_numbers_are_refused_by_name(value: object) -> None:
     with pytest.raises(ValueError, match=r"^alpha must "):
         probability("alpha", value)
 

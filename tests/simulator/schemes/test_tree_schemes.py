@@ -56,7 +56,7 @@ def test_choices_beyond_the_last_rate_never_stand() -> None:
     assert tree_tokens((-1, -1, -1, 2), [0.75, 0.25]) == 2.0
 
 
-def test_a_chain_yields_what_eq_1_says() -> None:
+def test_a_chain_yields_the_tokens_of_eq_1() -> None:
     for gamma in range(6):
         assert tree_tokens(chain(gamma), [0.7]) == pytest.approx(expected_tokens(0.7, gamma))
 
@@ -149,7 +149,7 @@ def test_passes_read_what_the_tree_drafter_reads() -> None:
         ((-1, -1, 0, 0, 1, 2), [1, 2, 2]),  # the second of the first level is not read again
     ],
 )
-def test_a_level_of_the_tree_is_a_pass_over_what_goes_on_and_what_leads_there(
+def test_a_level_of_the_tree_is_a_pass_over_its_nodes_and_their_paths(
     parents: tuple[int, ...], passes: list[int]
 ) -> None:
     assert draft_passes(parents) == passes

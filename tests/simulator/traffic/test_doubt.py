@@ -49,7 +49,7 @@ def test_a_draw_serves_with_and_without_speculation() -> None:
     assert alone.seconds.shape == (DRAWS, 1, 1)
 
 
-def test_what_is_certain_is_not_drawn() -> None:
+def test_exact_costs_are_not_drawn() -> None:
     assert doubt_of([Ratio(0.1)], Iid(0.7), server()) is None
 
 

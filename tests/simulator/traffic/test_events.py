@@ -74,7 +74,7 @@ def test_requests_that_differ_have_the_alphas_of_a_beta_law() -> None:
     assert blocks.accepted[:, 3] == pytest.approx(alphas**3)
 
 
-def test_a_full_cache_puts_back_who_came_last_and_loses_no_token() -> None:
+def test_a_full_cache_preempts_the_latest_request_and_loses_no_token() -> None:
     tight = replace(server(), cache_tokens=1000.0)
     arrived = Demand(100, 300).arrivals(1.5, 300, seed=2)
     served = serve(tight, arrived, 2, seed=2)

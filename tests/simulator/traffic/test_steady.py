@@ -59,7 +59,7 @@ def test_steps_that_do_not_grow_make_infinitely_many_servers() -> None:
     ("gamma", "share", "prompt", "chunk"),
     [(0, 0.5, 0.0, None), (3, 0.8, 0.0, None), (3, 0.5, 0.02, None), (0, 0.8, 0.02, 64)],
 )
-def test_a_token_takes_what_the_simulation_finds(
+def test_a_token_takes_the_simulated_time(
     gamma: int, share: float, prompt: float, chunk: int | None
 ) -> None:
     kept = server(prompt=prompt, chunk=chunk)
@@ -150,7 +150,7 @@ def saturated(kept: Server, demand: Demand, gamma: int, count: int) -> float:
     [(8000, 200, 2048, 0), (2000, 60, 512, 3), (2000, 60, 256, 0), (20_000, 300, 2048, 3),
      (4000, 30, 512, 0), (1000, 500, 2048, 3)],
 )  # fmt: skip
-def test_chunked_prompts_take_what_the_simulation_finds_to_within_five_per_cent(
+def test_chunked_prompts_take_the_simulated_time_within_five_per_cent(
     prompt: int, output: int, chunk: int, gamma: int
 ) -> None:
     """Means of 4,000 requests have standard errors of at most 1 %, at 85 % of capacity of 2 %."""

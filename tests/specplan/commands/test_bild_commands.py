@@ -80,7 +80,7 @@ def test_generated_by_thresholds_the_limits_are_the_two_models(run_json: RunJson
     assert between["discarded"] == between["drafted"] - between["accepted"]
 
 
-def test_the_counts_of_a_generation_by_thresholds_are_told(run: Run) -> None:
+def test_the_counts_of_a_generation_by_thresholds_are_printed(run: Run) -> None:
     result = run(*GENERATE, "--draft", "draft", "--decoder", "bild", "--fallback", "1.1")
     printed = " ".join(result.stderr.split())
     calls = r"^(\d+) tokens .* \1 calls of the small model; fallback 100.0 %, rollback 0.0 % of"
@@ -157,7 +157,7 @@ def test_a_killed_alignment_resumes_with_nothing_lost(
     ).read_bytes()
 
 
-def test_what_a_run_killed_as_it_ended_left_is_removed(run: Run, tmp_path: Path) -> None:
+def test_leftovers_of_a_run_killed_at_its_end_are_removed(run: Run, tmp_path: Path) -> None:
     output, stranger = tmp_path / "aligned", tmp_path / "stranger"
     left = {}
     for folder in (output, stranger):

@@ -89,7 +89,7 @@ def test_validations_are_paired_by_setting(tmp_path: Path) -> None:
     assert len(again) == 4
 
 
-def test_what_was_measured_is_paired(
+def test_measurements_of_one_prompt_are_paired(
     run_json: RunJson, run: Run, small: list[str], tmp_path: Path
 ) -> None:
     """Two drafts on equal texts; a draft is not distinguishable from itself."""

@@ -137,7 +137,7 @@ def test_a_killed_training_resumes_as_if_it_had_not_been(
 
 
 @pytest.mark.parametrize(("words", "message"), refused("heads"))
-def test_what_heads_cannot_be_asked_is_refused(
+def test_settings_that_heads_lack_are_refused(
     trained: Path, folders: Path, run: Run, words: list[str], message: str
 ) -> None:
     if not (folders / "wide").exists():

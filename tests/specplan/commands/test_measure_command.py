@@ -133,7 +133,7 @@ def test_damaged_traces_are_refused_before_a_model_is_read(
     assert "got another or a damaged one" in refused.stderr
 
 
-def test_the_table_says_what_was_measured_and_what_to_do(
+def test_the_table_has_the_measurements_and_the_advice(
     run: Run, measure: list[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "p.json"
@@ -165,7 +165,7 @@ def test_a_measured_profile_plans(run: Run, measure: list[str], tmp_path: Path) 
     )
 
 
-def test_gains_are_told_by_category_and_by_context(
+def test_gains_are_shown_by_category_and_by_context(
     run: Run, run_json: RunJson, measure: list[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "p.jsonl"

@@ -69,7 +69,7 @@ def test_one_measured_batch_is_a_full_plan_without_a_spread(path: str) -> None:
     )
 
 
-def test_what_was_not_measured_is_one_line(path: str) -> None:
+def test_missing_measurements_are_named_in_one_line(path: str) -> None:
     bare = path.replace("p.json", "bare.json")
     for arguments, message in [
         (("--profile", path, "--batch", "8"),

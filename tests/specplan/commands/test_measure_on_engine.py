@@ -98,7 +98,7 @@ def test_servers_that_run_are_measured_by_log_probabilities_alone(tmp_path: Path
     assert profile["setup"]["flags"] == ["concurrency=1", "prices=target and draft alone"]
 
 
-def test_block_verification_cannot_be_planned_with_what_an_engine_tells(
+def test_block_verification_cannot_be_planned_from_an_engines_counts(
     on_transformers: Path,
 ) -> None:
     asked = ["plan", "--profile", str(on_transformers), "--verification", "block"]

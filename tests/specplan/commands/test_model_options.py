@@ -79,7 +79,7 @@ def test_the_first_row_is_generated_from(run: Run, bench: str) -> None:
     ],
     ids=str,
 )
-def test_what_a_data_set_does_not_go_with_is_one_line(
+def test_options_that_contradict_a_data_set_are_refused_in_one_line(
     run: Run, bench: str, command: str, arguments: tuple[str, ...], message: str
 ) -> None:
     refused = run(command, *PAIR, "--dataset", bench, *arguments)
@@ -153,7 +153,7 @@ def test_generate_gives_the_same_text(
 
 
 @pytest.mark.usefixtures("broken")
-def test_a_compile_that_fails_says_so_and_goes_on_only_if_asked(run: Run, small: list[str]) -> None:
+def test_a_failed_compile_continues_only_with_try(run: Run, small: list[str]) -> None:
     command = ["measure", *small, "--max-gamma", "1", "--repeats", "1"]
     refused = run(*command, "--compile")
     assert (refused.exit_code, refused.stdout) == (2, "")

@@ -66,7 +66,7 @@ def report(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
-def test_train_writes_a_model_and_says_what(place: Path) -> None:
+def test_train_writes_a_model_and_prints_its_sizes(place: Path) -> None:
     result = train(place, "--order", 2)
     assert result.exit_code == 0
     assert "order 2, 12 texts of 156 tokens, estimated by specplan" in result.stdout
@@ -181,7 +181,7 @@ def test_the_embedded_tokenizer_is_taken_by_name(place: Path) -> None:
 
 
 @pytest.mark.parametrize(("words", "message"), refused("ngram"))
-def test_what_cannot_be_trained_on_is_refused(
+def test_corpora_that_cannot_be_trained_on_are_refused(
     words: list[str], message: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(place)

@@ -52,7 +52,7 @@ def test_a_host_and_port_are_taken_for_a_url() -> None:
     assert "http://localhost:1/metrics" in observe("localhost:1").stderr
 
 
-def test_an_interval_is_what_came_between_two_scrapes() -> None:
+def test_an_interval_is_the_difference_of_two_scrapes() -> None:
     with server(vllm_page(1000, (700, 500)), vllm_page(1100, (760, 540))) as url:
         result = observe(url, "--interval", "0.05", "--json")
     data = json.loads(result.stdout)
@@ -184,7 +184,7 @@ RISING = [vllm_page(1000, (100,)), vllm_page(3000, (1000,))]
     ],
     ids=["restarted", "one restarted", "gammas", "silent", "off"],
 )  # fmt: skip
-def test_what_servers_count_is_refused_in_one_line(
+def test_unusable_counts_of_servers_are_refused_in_one_line(
     pages: list[list[str]], arguments: str, message: str
 ) -> None:
     with ExitStack() as servers:

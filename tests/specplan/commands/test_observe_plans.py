@@ -58,7 +58,7 @@ def test_a_bench_is_planned_from_as_a_run_of_plan_is(tmp_path: Path) -> None:
     assert stated["plan"].get("cost") != seen["cost"]
 
 
-def test_a_time_that_is_none_of_a_server_is_told_and_not_planned_from(tmp_path: Path) -> None:
+def test_an_impossible_time_of_a_server_is_named_and_not_used(tmp_path: Path) -> None:
     bench = tmp_path / "bench.json"
     bench.write_text(BENCH.replace("5.0", "5000.0"))
     result = observe(str(bench), "--json")

@@ -54,7 +54,7 @@ def test_a_single_name_is_still_the_drafts_name_in_flags() -> None:
         (f"{LOAD} --draft a --draft b", "must be KEY=VALUE,... with keys config, alpha, rates"),
     ],
 )
-def test_what_does_not_fit_to_several_drafts_is_refused(words: str, message: str) -> None:
+def test_options_that_contradict_several_drafts_are_refused(words: str, message: str) -> None:
     shown = run(words)
     assert shown.exit_code == 2
     assert message in " ".join(shown.output.split())

@@ -63,7 +63,7 @@ def test_roofline_of_one_batch_is_a_full_plan(gpu: str) -> None:
     assert free["baseline_tokens_per_second"] > result["baseline_tokens_per_second"]
 
 
-def test_what_does_not_fit_is_marked_where_its_number_would_stand(pair: str) -> None:
+def test_batches_that_do_not_fit_are_marked_in_place_of_numbers(pair: str) -> None:
     big = f"{pair} --gpu l4 --cost-model roofline --context 4096 --batch"
     assert "Does NOT fit: batch 64 at context 4096 needs" in run(f"{big} 64").stdout
     assert "Draft" not in run(f"{big} 64").stdout
@@ -343,7 +343,7 @@ def test_several_gpus_have_a_row_each_that_is_the_plan_of_each(pair: str) -> Non
         assert line.split()[1] == str(row["most_batch"])
 
 
-def test_several_gpus_are_named_and_have_what_to_try(pair: str) -> None:
+def test_several_gpus_are_named_with_the_k_to_try(pair: str) -> None:
     for line in run(f"{pair} --engine vllm --gpu h100,l4").stdout.splitlines():
         assert "of a draft step" not in line or line.startswith(("h100-sxm: ", "l4: "))
     large = run(f"{pair} --engine vllm --gpu h100,l4 --context 4096000").stdout

@@ -243,7 +243,9 @@ def test_traffic_serves_with_adaptive_verification(profile: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_planned_is_refused(profile: Path, options: str, message: str) -> None:
+def test_questions_that_cannot_be_planned_are_refused(
+    profile: Path, options: str, message: str
+) -> None:
     assert_refused(run(f"--profile {profile} {options}"), message)
 
 

@@ -103,7 +103,9 @@ def test_a_profile_of_a_busy_machine_says_so_wherever_it_is_used(tmp_path: Path)
 @pytest.mark.parametrize(
     ("server", "sampling"), [("transformers", "sampled"), ("sglang", "argmax"), ("vllm", "sampled")]
 )
-def test_export_is_what_the_table_advises(stated: str, server: str, sampling: str) -> None:
+def test_export_has_the_gamma_that_the_table_advises(
+    stated: str, server: str, sampling: str
+) -> None:
     """The way of drafting is the server's own where its flags cannot say it."""
     result = run_json(f"{stated} --export {server}")
     table = run_json(f"{stated} --draft-sampling {sampling}")

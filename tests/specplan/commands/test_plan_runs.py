@@ -94,7 +94,7 @@ def test_where_a_gain_is_certain_it_is_advised() -> None:
     assert int(str(plan["advised_gamma"])) > 0
 
 
-def test_an_advised_gamma_beyond_what_was_observed_is_the_next_run() -> None:
+def test_an_advised_gamma_beyond_the_observed_is_the_next_run() -> None:
     head = "--run gamma=0,tpot=10 --run gamma=3,tpot=3,length=3.85 --draft-kind eagle3"
     for also, most in (("", 5), (" --run gamma=5,tpot=2.4,length=5.5", 7)):
         found = planned(head + also)
@@ -153,7 +153,7 @@ def test_counts_that_gamma_does_not_divide_are_of_drafts_that_ended_early() -> N
     assert 1.61 < planned(EARLY)["curve"][7]["expected_tokens"] < 5.88
 
 
-def test_a_run_with_drafts_that_ended_early_costs_what_it_drafted() -> None:
+def test_a_run_with_drafts_that_ended_early_costs_its_drafted_tokens() -> None:
     """A block took 38.9 ms, 22.2 more than a step: 6.7 ms for each of 3.3 drafted tokens."""
     plan = planned(f"{EARLY},tokens=455")
     assert 0.28 < plan["c"] < 0.42
@@ -279,7 +279,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("file=llama_off.json,gamma=0", 0, 10.0, 1.0, 1),
     ],
 )
-def test_runs_are_read_from_what_benches_save(
+def test_runs_are_read_from_files_of_benches(
     text: str, gamma: int, milliseconds: float, length: float, batch: int
 ) -> None:
     parsed = parse_run(text)

@@ -30,7 +30,7 @@ def test_every_length_is_one_that_its_source_published() -> None:
             ) in known  # fmt: skip
 
 
-def test_the_answer_names_what_it_took_and_from_whom() -> None:
+def test_the_answer_names_the_lengths_and_their_source() -> None:
     asked = "--typical eagle3-llama-3.1-8b-chat --c 0.05"
     words = " ".join(run(asked).stdout.split())
     assert "published by sgl-project/SpecForge (2025-12-23). Yours will differ" in words
@@ -83,7 +83,7 @@ def test_a_plan_says_for_which_temperature_and_drafts_a_published_length_holds(
     assert ('"draft_sample_method": "probabilistic"' in flags) == (sampling == "sampled")
 
 
-def test_an_unknown_name_is_told_the_few_that_are_near() -> None:
+def test_an_unknown_name_is_refused_with_the_nearest_names() -> None:
     refused = run("--typical eagle3-llama-70b --c 0.05")
     assert_refused(refused, "(eagle3-llama-3.3-70b-chat, eagle3-llama-3.3-70b-code, ")
     assert sum(name in refused.stderr for name in published_lengths()) == MOST_NAMED

@@ -45,7 +45,7 @@ def test_the_text_opens_with_the_answer() -> None:
     assert max(map(len, shown.output.splitlines())) <= WIDTH + 20
 
 
-def test_a_price_changes_what_is_searched() -> None:
+def test_a_price_changes_the_aim_of_the_search() -> None:
     machines = "--gpu h100,h200 --gpus-per-replica 1"
     dear = run_json(f"{LOAD} {MODELS} {machines} --price h100=1,h200=9", "size")
     cheap = run_json(f"{LOAD} {MODELS} {machines} --price h100=9,h200=1", "size")

@@ -164,7 +164,7 @@ def test_rates_that_miss_the_latency_targets_are_marked(gpu: str) -> None:
     assert ["misses the targets" not in line for line in lines] == met
 
 
-def test_a_capacity_above_what_prompts_allow_is_not_printed(
+def test_a_capacity_above_the_limit_of_prompts_is_not_printed(
     gpu: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from simulator.traffic.server import Prompts

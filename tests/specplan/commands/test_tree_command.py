@@ -50,7 +50,7 @@ def test_json_holds_the_best_tree_the_best_chain_and_the_best_of_each_size() -> 
         "--cost-model roofline",
     ],
 )
-def test_the_rival_chain_is_what_plan_finds(cost: str, tmp_path: Path) -> None:
+def test_the_rival_chain_is_the_one_of_plan(cost: str, tmp_path: Path) -> None:
     _configs(tmp_path)
     stated = cost.format(tmp_path)
     asked = f"--acceptance-by-rank 0.7,0.12 {stated} --max-nodes 16"

@@ -39,7 +39,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_rows_have_what_was_expected_and_what_was_measured(runs: Path) -> None:
+def test_rows_have_the_expected_and_the_measured_speed(runs: Path) -> None:
     baseline, row = json.loads(runs.read_text())["rows"]
     assert (baseline["gamma"], baseline["expected_ms_per_token"]) == (0, None)
     assert row["gamma"] in (1, 2)
@@ -65,7 +65,7 @@ def test_a_second_call_goes_on_from_the_file(runs: Path) -> None:
     assert "1 at once: " in result.stdout
 
 
-def test_a_dry_run_says_what_it_expects_and_writes_no_file(tmp_path: Path) -> None:
+def test_a_dry_run_prints_its_expectation_and_writes_no_file(tmp_path: Path) -> None:
     path = tmp_path / "tuned.json"
     result = tuned("--dry-run", "-o", str(path))
     assert result.exit_code == 0, result.output

@@ -77,7 +77,7 @@ def test_records_are_filled_by_name_and_nested(invoke: Run) -> None:
     assert invoke(*stated) == (0, f"{request} {Shown(True)}\n")
 
 
-def test_what_is_not_stated_is_left_to_the_record_and_else_to_the_option(invoke: Run) -> None:
+def test_defaults_come_from_the_record_else_from_the_option(invoke: Run) -> None:
     assert invoke() == (0, f"{Request(gamma=4)} {Shown()}\n")
 
 
