@@ -269,7 +269,7 @@ def test_files_of_no_tuning_are_refused(tmp_path: Path, content: str) -> None:
     with pytest.raises(ValueError, match=r"must be a file of specplan tune .*, got"):
         read_tuned(path)
     profile = Path(__file__).parents[3] / "docs" / "examples" / "embedded.json"
-    with pytest.raises(ValueError, match=r"embedded.json must be .* got a profile: use --pro"):
+    with pytest.raises(ValueError, match=r"embedded.json must be .* got a profile: use `pro"):
         read_tuned(profile)
 
 

@@ -141,7 +141,7 @@ def test_lmplz_is_found_as_given_or_on_path(
 def test_the_tokenizer_of_a_target_must_be_the_models_own(tmp_path: Path) -> None:
     path = trained_file(tmp_path / "a.arpa")
     require_tokenizer(path, tiny_tokenizer(), name="target")
-    message = r"must be of the tokenizer of target, got one trained with tiny; --force"
+    message = r"must be of the tokenizer of target, got one trained with tiny; `force"
     with pytest.raises(ValueError, match=message):
         require_tokenizer(path, tiny_tokenizer(begin="<begin>"), name="target")
     written(path, TEXTS, 2)
