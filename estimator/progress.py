@@ -19,6 +19,22 @@ class Progress:
 
 
 SILENT = Progress()
+_STAGES = [""]
+
+
+@contextmanager
+def stage(text: str) -> Iterator[None]:
+    """Context of work that may last; the command line prints `text` if it does, unless empty."""
+    _STAGES.append(text)
+    try:
+        yield
+    finally:
+        _STAGES.pop()
+
+
+def current_stage() -> str:
+    """Returns the text of the innermost `stage`; "" outside of any."""
+    return _STAGES[-1]
 
 
 @contextmanager

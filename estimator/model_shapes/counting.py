@@ -18,6 +18,7 @@ from estimator.model_shapes.weights_and_caches import (
     last_layer,
     layer_caches,
 )
+from estimator.progress import stage
 from simulator.cost.roofline.shapes import CacheLayers
 
 if TYPE_CHECKING:
@@ -87,13 +88,14 @@ def _built(
     each matrix (see `meta_pass`).
     """
     parsed = json.loads(config)
-    decoder = decoder_config(parsed)
-    model = build(decoder, kind=parsed["model_type"])
-    # Some families' classes take the whole configuration.
-    text = decoder.get_text_config(decoder=True)
-    _size(text, *_LAYERS)  # gives a clear error for a model without layers
-    cache, uses = meta_pass(model)
-    return text, model, layer_caches(cache, text), uses
+    with stage(f"counting the weights of a {parsed['model_type']} model of your config.json"):
+        decoder = decoder_config(parsed)
+        model = build(decoder, kind=parsed["model_type"])
+        # Some families' classes take the whole configuration.
+        text = decoder.get_text_config(decoder=True)
+        _size(text, *_LAYERS)  # gives a clear error for a model without layers
+        cache, uses = meta_pass(model)
+        return text, model, layer_caches(cache, text), uses
 
 
 def _size(config: Any, *names: str, default: int | None = None) -> int:

@@ -96,13 +96,15 @@ def bild(request: GenerateBild, form: GenerateForm) -> None:
 
 
 def _print(started: Started, form: GenerateForm, *, bild: bool = False) -> None:
+    from estimator.progress import stage
     from specplan.reports.generation import counts, generation_data, print_blocks
 
     if form.as_json:
         data = generation_data(started.session.finished(), started.tokenizer)
         print_json(data | {"lossless": started.rule.lossless})
         return
-    generation = print_blocks(started, show=form.show)
+    with stage(""):
+        generation = print_blocks(started, show=form.show)
     print_note(counts(generation, started.rule, bild=bild))
 
 

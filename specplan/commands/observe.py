@@ -13,6 +13,7 @@ from engines.observing.observation import Observation
 from engines.observing.profiles import observed_profile, observed_run
 from engines.sources import between, is_live, readings, total
 from estimator.profiles.profile_file import write_profile
+from estimator.progress import stage
 from simulator.cost.cost import ChangedCost
 from simulator.cost.curves import CostModel
 from simulator.cost.fitted.runs import Run
@@ -181,7 +182,8 @@ def _intervals(reading: Sources, seconds: float) -> Iterator[tuple[Readings, Rea
     before = _read(reading)
     total(before)
     while True:
-        time.sleep(seconds)
+        with stage(f"counting for {seconds:g} s"):
+            time.sleep(seconds)
         after = _read(reading)
         yield before, after
         before = after

@@ -73,8 +73,9 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the function in `ways` that the options select; prints a `Notice` as a warning."""
         from estimator.progress import Notice, Remark
+        from specplan.reports.bar import announced
 
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), announced(ctx.info_name or ""):
             others = warnings.showwarning
 
             def show(message: Warning | str, category: type[Warning], *where: Any) -> None:

@@ -5,17 +5,55 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, Self
 
 import click
 
-from estimator.progress import Progress
+from estimator.progress import Progress, current_stage, stage
 from specplan.reports.output import print_note
 
 # Seconds between two lines of progress if stderr is not a terminal.
 LINE_SECONDS = 30.0
+# Seconds after which a command says on a terminal what it does.
+STAGE_SECONDS = 2.0
+# Stages of commands, until a bar or output shows the work; figures have a bar from the start.
+WORK = {
+    "plan": "computing speed-ups by draft length and load",
+    "tree": "computing the best tree",
+    "traffic": "computing batches, latencies and capacities",
+    "size": "computing deployments, and simulating the best one",
+    "observe": "reading the sources, and planning",
+    "report": "drawing the page",
+    "compare": "comparing prompt by prompt",
+    "figures": "",
+}
+
+
+@contextmanager
+def announced(command: str) -> Iterator[None]:
+    """Context in which work that lasts is named on stderr, each `stage` once.
+
+    After 2 s on a terminal, else after 30 s, as for a `Bar`, which replaces these lines.
+    """
+    over = Event()
+    wait = STAGE_SECONDS if sys.stderr is not None and sys.stderr.isatty() else LINE_SECONDS
+
+    def announce() -> None:
+        said = {""}
+        while not over.wait(wait):
+            if (text := current_stage()) not in said:
+                said.add(text)
+                click.echo(f"{command}: {text} …", err=True)
+
+    Thread(target=announce, daemon=True).start()
+    try:
+        with stage(WORK.get(command, "loading the models")):
+            yield
+    finally:
+        over.set()
 
 
 class Bar(Progress):
@@ -28,7 +66,10 @@ class Bar(Progress):
         from tqdm import tqdm
 
         self._draws = sys.stderr.isatty()
-        self._bar: Any = tqdm(total=0, desc=what, unit=unit, disable=not self._draws)
+        # With a delay, it is drawn when steps are expected; until then the stage is printed.
+        draws = {"disable": not self._draws, "delay": 1e-9}
+        self._bar: Any = tqdm(total=0, desc=what, unit=unit, **draws)
+        self._stages = ExitStack()
         self._what, self._unit, self._done = what, unit, 0
         self._began = self._printed = time.monotonic()
 
@@ -42,9 +83,12 @@ class Bar(Progress):
                 self._bar.set_postfix_str(early)
             elif self._printed > self._began:
                 click.echo(f"{self._what}: {early}", err=True)
+        self._stages.close()
         self._bar.close()
 
     def expect(self, steps: int) -> None:
+        if self._bar.total == 0:
+            self._stages.enter_context(stage(""))
         self._bar.total += steps
         self._bar.refresh()
 

@@ -1,9 +1,16 @@
 """Progress of long jobs, and the message for a user who interrupts a measurement."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
+from click.testing import CliRunner
 
+from estimator.model_shapes import counting
+from estimator.progress import current_stage, stage
+from specplan.main import main
 from specplan.reports import bar
 from specplan.reports.bar import Kept
 
@@ -56,3 +63,44 @@ def test_a_run_that_ends_or_fails_otherwise_says_nothing(
     with pytest.raises(ValueError, match="bad"), Kept(None).summarised():
         raise ValueError("bad")
     assert capsys.readouterr().err == ""
+
+
+def test_work_that_lasts_is_named_once_until_a_bar_shows_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines: SimpleQueue[str] = SimpleQueue()
+    monkeypatch.setattr(bar, "LINE_SECONDS", 1e-3)
+    monkeypatch.setattr("specplan.reports.bar.click.echo", lambda line, err: lines.put(line))
+    with bar.announced("plan"):
+        assert lines.get(timeout=60) == "plan: computing speed-ups by draft length and load …"
+        with stage("counting"):
+            assert lines.get(timeout=60) == "plan: counting …"
+        with bar.Bar("plan", "run") as shown:
+            assert current_stage() == bar.WORK["plan"]
+            shown.expect(1)
+            assert current_stage() == ""
+        assert current_stage() == bar.WORK["plan"]
+    assert current_stage() == ""
+    assert lines.empty()
+
+
+def test_each_command_names_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = []
+
+    @contextmanager
+    def announced(command: str) -> Iterator[None]:
+        commands.append(command)
+        yield
+
+    monkeypatch.setattr(bar, "announced", announced)
+    CliRunner().invoke(main, ["plan", "--alpha", "0.8", "--c", "0.05"])
+    assert commands == ["plan"]
+
+
+def test_a_configuration_that_is_counted_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ValueError(current_stage())
+
+    monkeypatch.setattr(counting, "decoder_config", refuse)
+    with pytest.raises(ValueError, match="counting the weights of a llama model"):
+        counting.count({"model_type": "llama", "hidden_size": 24})
