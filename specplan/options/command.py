@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from specplan.options.declared import HELP_ALL
 from specplan.options.help import write_options, write_text
-from specplan.reports.output import print_note, warn
+from specplan.reports.output import announced, print_note, warn
 
 Way = Callable[..., None]
 # Options that have another name than the argument of Python's functions.
@@ -73,7 +73,6 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the function in `ways` that the options select; prints a `Notice` as a warning."""
         from estimator.progress import Notice, Remark
-        from specplan.reports.bar import announced
 
         with warnings.catch_warnings(), announced(ctx.info_name or ""):
             others = warnings.showwarning

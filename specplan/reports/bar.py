@@ -7,53 +7,15 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any, Self
 
 import click
 
-from estimator.progress import Progress, current_stage, stage
+from estimator.progress import Progress, stage
 from specplan.reports.output import print_note
 
 # Seconds between two lines of progress if stderr is not a terminal.
 LINE_SECONDS = 30.0
-# Seconds after which a command says on a terminal what it does.
-STAGE_SECONDS = 2.0
-# Stages of commands, until a bar or output shows the work; figures have a bar from the start.
-WORK = {
-    "plan": "computing speed-ups by draft length and load",
-    "tree": "computing the best tree",
-    "traffic": "computing batches, latencies and capacities",
-    "size": "computing deployments, and simulating the best one",
-    "observe": "reading the sources, and planning",
-    "report": "drawing the page",
-    "compare": "comparing prompt by prompt",
-    "figures": "",
-}
-
-
-@contextmanager
-def announced(command: str) -> Iterator[None]:
-    """Context in which work that lasts is named on stderr, each `stage` once.
-
-    After 2 s on a terminal, else after 30 s, as for a `Bar`, which replaces these lines.
-    """
-    over = Event()
-    wait = STAGE_SECONDS if sys.stderr is not None and sys.stderr.isatty() else LINE_SECONDS
-
-    def announce() -> None:
-        said = {""}
-        while not over.wait(wait):
-            if (text := current_stage()) not in said:
-                said.add(text)
-                click.echo(f"{command}: {text} …", err=True)
-
-    Thread(target=announce, daemon=True).start()
-    try:
-        with stage(WORK.get(command, "loading the models")):
-            yield
-    finally:
-        over.set()
 
 
 class Bar(Progress):

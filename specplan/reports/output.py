@@ -1,9 +1,13 @@
-"""Output of a command: one JSON object, a warning, an error's message, a file."""
+"""Output of a command: one JSON object, a warning, an error's message, its work, a file."""
 
 import errno
 import os
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 
 import click
 
@@ -16,6 +20,45 @@ BAD_INPUT, FAILURE = 2, 1
 _SPACED_LIST = re.compile(r"Got unexpected extra arguments? \([\d.,%/: \]]+\)")
 # Errors of the machine, not of a file or number that the user named.
 _MACHINE_ERRORS = frozenset((errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.ENOMEM))
+
+# Seconds between lines on the work of a command: on a terminal, and elsewhere.
+STAGE_SECONDS = (2.0, 30.0)
+# Stages of commands, until a bar or output shows the work; figures have a bar from the start.
+WORK = {
+    "plan": "computing speed-ups by draft length and load",
+    "tree": "computing the best tree",
+    "traffic": "computing batches, latencies and capacities",
+    "size": "computing deployments, and simulating the best one",
+    "observe": "reading the sources, and planning",
+    "report": "drawing the page",
+    "compare": "comparing prompt by prompt",
+    "figures": "",
+}
+
+
+@contextmanager
+def announced(command: str) -> Iterator[None]:
+    """Context in which work that lasts is named on stderr, each `stage` once.
+
+    After 2 s on a terminal, else after 30 s, as for a `Bar`, which replaces these lines.
+    """
+    from estimator.progress import current_stage, stage
+
+    over, terminal = Event(), sys.stderr is not None and sys.stderr.isatty()
+
+    def announce() -> None:
+        said = {""}
+        while not over.wait(STAGE_SECONDS[0 if terminal else 1]):
+            if (text := current_stage()) not in said:
+                said.add(text)
+                click.echo(f"{command}: {text} …", err=True)
+
+    Thread(target=announce, daemon=True).start()
+    try:
+        with stage(WORK.get(command, "loading the models")):
+            yield
+    finally:
+        over.set()
 
 
 def writable(ctx: click.Context, param: click.Parameter, value: Path) -> Path:

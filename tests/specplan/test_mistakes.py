@@ -1,4 +1,7 @@
-"""Each mistake that users make gets one clear line with a way out: `refused/mistakes.txt`."""
+"""Each mistake that users make gets one clear line with a way out: `refused/mistakes.txt`.
+
+Mistakes that are answered all the same, with a line that names them, are in `said/mistakes.txt`.
+"""
 
 import gzip
 import json

@@ -143,7 +143,7 @@ def test_what_cannot_be_planned_or_told_is_refused(
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [each for name in ("plan", "traffic", "tree", "observe") for each in said(name)],
+    [each for name in ("plan", "traffic", "tree", "observe", "mistakes") for each in said(name)],
 )
 def test_answers_say(
     files: Path, words: list[str], expected: list[str], monkeypatch: pytest.MonkeyPatch

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from estimator.model_shapes import counting
 from estimator.progress import current_stage, stage
 from specplan.main import main
-from specplan.reports import bar
+from specplan.reports import bar, output
 from specplan.reports.bar import Kept
 
 
@@ -69,17 +69,17 @@ def test_work_that_lasts_is_named_once_until_a_bar_shows_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lines: SimpleQueue[str] = SimpleQueue()
-    monkeypatch.setattr(bar, "LINE_SECONDS", 1e-3)
-    monkeypatch.setattr("specplan.reports.bar.click.echo", lambda line, err: lines.put(line))
-    with bar.announced("plan"):
+    monkeypatch.setattr(output, "STAGE_SECONDS", (1e-3, 1e-3))
+    monkeypatch.setattr("specplan.reports.output.click.echo", lambda line, err: lines.put(line))
+    with output.announced("plan"):
         assert lines.get(timeout=60) == "plan: computing speed-ups by draft length and load …"
         with stage("counting"):
             assert lines.get(timeout=60) == "plan: counting …"
         with bar.Bar("plan", "run") as shown:
-            assert current_stage() == bar.WORK["plan"]
+            assert current_stage() == output.WORK["plan"]
             shown.expect(1)
             assert current_stage() == ""
-        assert current_stage() == bar.WORK["plan"]
+        assert current_stage() == output.WORK["plan"]
     assert current_stage() == ""
     assert lines.empty()
 
@@ -92,7 +92,7 @@ def test_each_command_names_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
         commands.append(command)
         yield
 
-    monkeypatch.setattr(bar, "announced", announced)
+    monkeypatch.setattr("specplan.options.command.announced", announced)
     CliRunner().invoke(main, ["plan", "--alpha", "0.8", "--c", "0.05"])
     assert commands == ["plan"]
 
