@@ -89,6 +89,7 @@ class SizeResult(Shown, Sizing):
 
     fronts: tokens/s of a GPU against tokens/s of a user, with and without speculation.
     drafted: drafts by name, as servers load them.
+    replicas: the deployments of one replica that were searched.
     notes: deployments that were left out, and the sampling for which acceptances hold.
     day, day_without: replicas of `best` and `best_without` by hour of a trace; None: no trace, or
       an hour that needs more GPUs than `max_gpus`.
@@ -96,6 +97,7 @@ class SizeResult(Shown, Sizing):
 
     fronts: tuple[tuple[Point, ...], tuple[Point, ...]] = ((), ())
     drafted: Mapping[str, Drafted] = field(default_factory=dict)
+    replicas: tuple[Replica, ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()
     day: Day | None = None
     day_without: Day | None = None
@@ -172,8 +174,10 @@ def _sized(
         f"The acceptance of {draft.title} holds for: {draft.acceptance.source.sampling}."
         for draft in drafts
     )
-    fronts, every = (with_drafts, without), (*notes, *conditions)
-    return SizeResult(**values, fronts=fronts, drafted=drafted, notes=every)
+    fronts, known = (with_drafts, without), tuple(replicas)
+    return SizeResult(
+        **values, fronts=fronts, drafted=drafted, replicas=known, notes=(*notes, *conditions)
+    )
 
 
 def _by_hour(

@@ -1,6 +1,7 @@
 """`specplan size`: how many GPUs keep latency targets, and with which draft length."""
 
 from dataclasses import fields
+from functools import partial
 
 import click
 
@@ -8,6 +9,7 @@ from specplan.api.size import size
 from specplan.options.answer import answer
 from specplan.options.command import Command, fill
 from specplan.options.declared import takes
+from specplan.reports.size_grid import size_grid
 from specplan.options.size_options import SizedAnswer, SizedLoad, SizedMachines, SizedModels
 
 
@@ -41,8 +43,10 @@ def size_command(ctx: click.Context, /, **_: object) -> None:
     }
     target, drafts = stated.pop("target_config"), stated.pop("drafts")
     sizing = size(target, drafts, **{name: v for name, v in stated.items() if v is not None})
+    # By hour, the rate is the trace's.
+    grid = partial(size_grid, () if load.trace else sizing.replicas, sizing)
     if form.server is None:
-        answer(sizing.json, lambda: str(sizing), form=form)
+        answer(sizing.json, lambda: str(sizing), form=form, grid=grid)
         return
     flags = sizing.flags(form.server)
-    answer(lambda: {**sizing.json(), "export": flags}, lambda: flags, form=form)
+    answer(lambda: {**sizing.json(), "export": flags}, lambda: flags, form=form, grid=grid)

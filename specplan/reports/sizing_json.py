@@ -10,6 +10,7 @@ from simulator.traffic.fleet import Fleet
 from simulator.traffic.pareto import Point
 from simulator.traffic.promise import PERCENTILES, Promise, binding
 from simulator.traffic.sizing import Saved, Sizing
+from specplan.reports.size_grid import times_by_rate
 from specplan.reports.sizing_words import promises, sentence
 from specplan.reports.table import possible
 
@@ -54,6 +55,7 @@ def sizing_json(
                 for front, speculation in zip(fronts, (True, False), strict=True)
                 for point in front
             ],
+            "by_rate": [] if sizing.best is None else times_by_rate(sizing.best),
             "searched": sizing.searched,
             "flags": dict(flags),
             "notes": list(notes),

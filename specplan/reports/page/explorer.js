@@ -65,7 +65,7 @@ for (const [name, grid] of Object.entries(DATA.explorers)) {
     Object.assign(field("factor"), { value: `${factor.toFixed(2)}${none}` }).dataset.value = factor;
     part.querySelector("[data-chart]").dataset.factors = JSON.stringify(factors);
     drawChart(part.querySelector("[data-chart]"), {
-      ...grid.chart, marks: advised === 0 ? [] : [["advised", advised, factor]],
+      ...grid.chart, marks: advised === 0 ? [] : [[grid.undecided?.[setting] ? "to measure" : "advised", advised, factor]],
       series: [{ name: "speed-up", colour: 0, mark: "line", points: factors.map((y, i) => ({ x: grid.gammas[i], y, low: null, high: null })).filter((point) => point.y > 0) }],
     });
   };

@@ -7,8 +7,11 @@ const colour = (name) => getComputedStyle(document.body).getPropertyValue(`--${n
 const shown = (point) => SHOWN.format(point.y) + (point.low === null ? "" : ` [${SHOWN.format(point.low)}, ${SHOWN.format(point.high)}]`);
 const xName = (chart, x) => (chart.categories.length ? chart.categories[x] : `${chart.x} ${SHOWN.format(x)}`);
 
-/** Returns what the chart has at x, a line for each series. */
-const linesAt = (chart, x) => chart.series.flatMap((series) => series.points.filter((point) => point.x === x).map((point) => `${series.name}: ${shown(point)}${point.note ? ` (${point.note})` : ""}`));
+/** Returns what the chart has at x: a line for each series, and the name of the coloured range, which may be too narrow for its label. */
+const linesAt = (chart, x) => [
+  ...chart.series.flatMap((series) => series.points.filter((point) => point.x === x).map((point) => `${series.name}: ${shown(point)}${point.note ? ` (${point.note})` : ""}`)),
+  ...chart.spans.filter((span) => span.first <= x && x <= span.last && span.label).slice(-1).map((span) => span.label),
+];
 
 /** Returns a tooltip as an element, so that names are text and never markup. */
 function tip(chart, x) {
@@ -65,9 +68,15 @@ function options(chart, width) {
     : named ? { type: "value", min: -0.5, max: chart.categories.length - 0.5, minInterval: 1, maxInterval: 1 }
     : { type: chart.logarithmic ? "log" : "value", logBase: 2, min: first, max: last, minInterval: xs.every(Number.isInteger) ? 1 : undefined };
   const end = (value) => (named || Number.isInteger(value) ? null : false);
-  const label = { ...axis.axisLabel, hideOverlap: true, showMinLabel: end(first), showMaxLabel: end(last), formatter: named && !bars ? (x) => chart.categories[x] ?? "" : undefined };
+  const short = (x) => (chart.logarithmic && x >= 1024 && x % 1024 === 0 ? `${x / 1024}k` : SHOWN.format(x));
+  const label = { ...axis.axisLabel, hideOverlap: true, showMinLabel: end(first), showMaxLabel: end(last), formatter: bars ? undefined : named ? (x) => chart.categories[x] ?? "" : short };
   const heights = [...ys, ...chart.levels.map((level) => level.y)];
   const [lowest, highest] = [Math.min(0, ...heights), Math.max(...heights)];
+  // The label of a mark is moved so that it ends at an edge of the chart and is not cut there.
+  const moved = (text, x) => {
+    const half = 4.2 * text.length, at = share(x) * (width - 82);
+    return Math.max(0, half - at) + Math.min(0, width - 62 - at - half);
+  };
   const levels = chart.levels.map((level) => ({ yAxis: level.y, label: { show: level.label !== "" && !named, formatter: level.label, position: place(chart, level, share, [lowest, highest], width - 82), color: ink, backgroundColor: colour("paper"), padding: 1 } }));
   return {
     animation: false,
@@ -85,7 +94,7 @@ function options(chart, width) {
         markArea: { silent: true, label: { color: ink, position: side }, data: areas },
         markLine: { silent: true, symbol: "none", lineStyle: { color: ink, width: 1, type: "dotted" }, data: levels },
       },
-      { type: "scatter", silent: true, symbol: "circle", symbolSize: 17, itemStyle: { color: "transparent", borderColor: ink, borderWidth: 2 }, z: 6, data: chart.marks.map(([label, x, y]) => ({ value: [x, y], label: { show: true, formatter: label, position: "top", color: ink, fontWeight: "bold", backgroundColor: colour("paper"), padding: 1 } })) },
+      { type: "scatter", silent: true, symbol: "circle", symbolSize: 17, itemStyle: { color: "transparent", borderColor: ink, borderWidth: 2 }, z: 6, data: chart.marks.map(([label, x, y]) => ({ value: [x, y], label: { show: true, formatter: label, position: "top", offset: [moved(label, x), 0], color: ink, fontWeight: "bold", backgroundColor: colour("paper"), padding: 1 } })) },
     ],
   };
 }

@@ -5,6 +5,7 @@ from typing import Any
 
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import Chart, Section, Span, Table, Threshold, series
+from specplan.reports.page.rate_slider import rate_explorer
 from specplan.reports.page.traffic import WAYS
 from specplan.reports.sizing import SPEEDS, fleet_columns, fleets, setting, speed_levels
 from specplan.reports.table import cells
@@ -24,7 +25,11 @@ def size_section(document: Document) -> Section:
         about=document.about,
         headline=found["sentence"],
         sure=found["promises"][:-1],
-        charts=[*([_pareto(document)] if levels else []), *_by_hour(found.get("day"))],
+        charts=[
+            *_by_hour(found.get("day")),
+            *_by_rate(found),
+            *([_pareto(document)] if levels else []),
+        ],
         tables=[
             *([Table("The best deployments", heads, candidates, 0)] if rows else []),
             *([Table("By the speed of a user", speed_heads, speeds)] if levels else []),
@@ -38,7 +43,55 @@ def size_section(document: Document) -> Section:
         ],
         command=document.command,
         notes=[*found["promises"][-1:], *found["notes"]],
+        explorer=rate_explorer(found.get("grid"), found["rate"], found["next_replica_rate"] or 0.0),
     )
+
+
+def _by_rate(found: Mapping[str, Any]) -> list[Chart]:
+    """Returns the times of the answer by rate, and the share of requests within the targets."""
+    rows = found.get("by_rate")
+    if not rows:
+        return []
+    gpus, share, kept = found["best"]["gpus"], 100 * found["share"], found["next_replica_rate"]
+    beyond = [Span(kept, rows[-1]["rate"], "needs more GPUs")]
+    lines = (
+        ("tpot_ms", 1.0, "Time per token", "milliseconds a token", found["tpot_target_ms"]),
+        ("ttft_ms", 1.0, "Time to the first token", "milliseconds", found["ttft_target_ms"]),
+        ("share_within", 100.0, "Requests within the targets", "per cent", share),
+    )
+    reading = (
+        f"The answer's {gpus} GPUs at other rates, in closed form, and as many without "
+        f"speculation. Grey: fewer than {share:g} % of simulated requests keep the targets."
+    )
+    return [
+        Chart(
+            name.removesuffix("_ms"),
+            f"{title} by rate",
+            ("Means. " if name.endswith("_ms") else "") + reading,
+            "requests a second",
+            unit,
+            [
+                line
+                for colour, (way, label) in enumerate(WAYS.items())
+                for line in series(
+                    label,
+                    colour,
+                    (
+                        (row["rate"], None if row[name] is None else factor * row[name])
+                        for row in rows
+                        if row["speculation"] == way
+                    ),
+                )
+            ],
+            levels=[] if limit is None else [Threshold(limit, _level(name, limit))],
+            spans=beyond,
+        )
+        for name, factor, title, unit, limit in lines
+    ]
+
+
+def _level(name: str, limit: float) -> str:
+    return f"{limit:g} %" if name == "share_within" else "target"
 
 
 def _by_hour(day: Mapping[str, Any] | None) -> list[Chart]:
@@ -78,12 +131,13 @@ def _pareto(document: Document) -> Chart:
         1e3 / simulated["tpot_ms_p50"],
         document.data["rate"] * document.data["output_tokens"] / best["gpus"],
     )]  # fmt: skip
-    slow = Span(min(users), min(needed, max(users)), "misses the TPOT target")
+    slow = [Span(min(users), min(needed, max(users)), "")] if needed > min(users) else []
     return Chart(
         "speeds",
         "Speed of a GPU by speed of a user",
         "No other deployment of one replica is faster in both. Further right, each user waits "
         "less; further up, each GPU serves more."
+        + " Grey: misses the TPOT target." * bool(slow)
         + " The mark is the answer, simulated."
         * len(marks),
         "tokens/s a user",
@@ -102,5 +156,5 @@ def _pareto(document: Document) -> Chart:
             )
         ],
         marks=marks,
-        spans=[slow] if needed > min(users) else [],
+        spans=slow,
     )

@@ -132,3 +132,31 @@ def test_settings_of_runs_have_the_advice_of_their_rows(browser: Any, tmp_path: 
     assert len({row["advised_gamma"] for row in rows}) > 1
     assert page.locator("#part-1 input").count() == 1
     page.close()
+
+
+@pytest.mark.usefixtures("few_requests")
+def test_the_rate_of_a_size_moves_to_the_gpus_of_that_rate(browser: Any, tmp_path: Path) -> None:
+    command = (
+        "size --prompt-tokens 1000 --output-tokens 300 --slo tpot=8 --max-gpus 10 --target-config "
+        f"{CONFIGS}/llama-3.1-8b.json --draft config={CONFIGS}/llama-3.1-8b-eagle3.json,alpha=0.8 "
+        "--engine vllm --gpu h100 --gpus-per-replica 1,2"
+    )
+    page, counts = opened(browser, f"{command} --rate 20", tmp_path), set()
+    for place in (0, 3, 6):
+        page.evaluate(LOOK, ["part-1", {"rate": place}])
+        (rate,) = page.evaluate(f"{LABELS}.map(e => e.value)")
+        sizing = printed(f"{command} --rate {rate}")
+        best, without = sizing["best"], sizing["best_without"]
+        words = [
+            f"{fleet['gpus']} ({fleet['replicas']} × {fleet['gpu']}, TP {fleet['tp']})" if fleet
+            else "no deployment keeps the targets" for fleet in (best, without)
+        ]  # fmt: skip
+        texts = page.evaluate(
+            "[...document.querySelectorAll('#part-1 .found output')].map(e => e.value)"
+        )
+        assert texts == [words[0], str(best["gamma"]), words[1]]
+        counts.add(best["gpus"])
+    assert len(counts) > 1
+    assert words[1].startswith("no deployment")
+    assert "requests a second" in page.text_content("#part-1")
+    page.close()
