@@ -106,6 +106,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     together: whether the servers of all γ ran at once, so that the γ took turns.
     next_gamma: the γ to run next; None if the search is finished.
     flags: the server's flags that set the advised γ.
+    command: the command that started the search; None: not recorded.
     conflicts: sentences on runs that contradict physics or each other.
     """
 
@@ -116,6 +117,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     advised: tuple[Advised, ...] = ()
     next_gamma: int | None = None
     flags: str = ""
+    command: str | None = None
     conflicts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     format: str = FORMAT

@@ -170,7 +170,7 @@ class TextSettings:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Models, machine, software and settings of a measurement."""
+    """Models, machine, software and settings of a measurement, and the command that made it."""
 
     target: str
     draft: str
@@ -185,6 +185,7 @@ class Setup:
     date: str | None = None
     engine: str | None = None
     engine_version: str | None = None
+    command: str | None = None
     flags: tuple[str, ...] = ()
 
     def here(self, libraries: Iterable[str]) -> Setup:

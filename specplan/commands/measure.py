@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,12 @@ import click
 from engines.kind import EngineSettings
 from estimator.settings import MOST_GAMMA, TimingSettings
 from specplan.options import model_options as shared
-from specplan.options.answer import Written, output_option
+from specplan.options.answer import Written, output_option, stated_command
 from specplan.options.command import Command, reads
 from specplan.options.declared import COUNT, Whole, option, takes
 from specplan.options.values import contexts, integers
 from specplan.reports.bar import Bar, Kept
-from specplan.reports.output import describe, print_json, warn
+from specplan.reports.output import STDOUT, describe, print_json, warn
 from specplan.reports.table import folded
 
 if TYPE_CHECKING:
@@ -103,10 +104,13 @@ def texts(request: MeasureTexts, form: Written) -> None:
 
 
 def _print(profile: Profile, form: Written, text: Callable[[Profile], str]) -> None:
-    """Prints a profile as JSON or as text; the profile's file was written before."""
-    if form.as_json:
-        from estimator.profiles.profile_file import profile_json
+    """Prints a profile as JSON or as text; its file, which was written before, gets the command."""
+    from estimator.profiles.profile_file import profile_json, write_profile
 
+    profile = replace(profile, setup=replace(profile.setup, command=stated_command()))
+    if form.output not in (None, STDOUT):
+        write_profile(profile, form.output)
+    if form.as_json:
         print_json(profile_json(profile))
         return
     click.echo(folded(text(profile)))

@@ -9,8 +9,8 @@ from specplan.api.size import size
 from specplan.options.answer import answer
 from specplan.options.command import Command, fill
 from specplan.options.declared import takes
-from specplan.reports.size_grid import size_grid
 from specplan.options.size_options import SizedAnswer, SizedLoad, SizedMachines, SizedModels
+from specplan.reports.size_grid import size_grid
 
 
 @click.command("size", cls=Command)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 import specplan.options.deployment  # noqa: F401 - declares the options of `Deployed`
 from engines.kind import EngineSettings
@@ -12,12 +13,13 @@ from engines.tuning.outlook import Costs, Outlook
 from engines.tuning.request import AUTO_P_MINS, TuneEngine, TuneOwn, TuneServer, Tuning
 from engines.tuning.tuned import Advised, Tuned, TunedRun
 from estimator.model_shapes.gguf_header import is_gguf
+from estimator.writing import write_json
 from simulator.numerics.intervals import percent
 from specplan.api.deployed import Deployed
 from specplan.api.deployment import deployment_of
 from specplan.api.results import tuned_json
 from specplan.options import model_options as shared
-from specplan.options.answer import Pictured, answer, json_option, output_option
+from specplan.options.answer import Pictured, answer, json_option, output_option, stated_command
 from specplan.options.command import Command, reads
 from specplan.options.declared import COUNT, declare, option, rare, takes
 from specplan.options.values import duration, numbers
@@ -126,6 +128,10 @@ def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form:
                 bar.print(_progress_text(now, row), err=True)
 
         found = tune(request, progress=bar, shown=show, costs=costs)
+    if found.command is None:
+        found = msgspec.structs.replace(found, command=stated_command())
+    if request.how.output is not None and not dry_run:
+        write_json(found, request.how.output)
     answer(lambda: tuned_json(found), lambda: tuned_text(found, dry_run=dry_run), form=form)
 
 

@@ -145,7 +145,7 @@ def output_option(help: str, **settings: Any) -> Any:
 def stated_command() -> str | None:
     """Returns the running command as typed, without passwords and without where its answer goes.
 
-    None if no command runs.
+    Paths inside the current folder are relative to it. None if no command runs.
     """
     ctx = click.get_current_context(silent=True)
     words = [] if ctx is None else list(ctx.meta.get("specplan.words", ()))
@@ -160,5 +160,5 @@ def stated_command() -> str | None:
         if name in _PLACES:
             left_out = _PLACES[name] and not given
         else:
-            kept.append(_PASSWORD.sub("", word))
+            kept.append(_PASSWORD.sub("", word.replace(f"{Path.cwd()}/", "")))
     return shlex.join(["specplan", *kept])

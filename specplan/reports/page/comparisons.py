@@ -62,7 +62,7 @@ def comparison_section(document: Document) -> Section:
         headline=found["verdict"],
         sure=[f"Paired over {found['a']['prompts']} prompts. Intervals: {percent()}."],
         charts=charts if gains else [],
-        tables=[Table("Numbers", ["", "A", "B", "B minus A", ""], cells)],
+        tables=[Table("A and B", ["", "A", "B", "B minus A", ""], cells)],
         inputs=[
             (f"{name}: {key}", str(value))
             for name, side in sides.items() for key, value in side.items()

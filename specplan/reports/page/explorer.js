@@ -61,7 +61,7 @@ for (const [name, grid] of Object.entries(DATA.explorers)) {
     const most = Math.max(...factors), none = advised === 0 && most > 0 ? ` (K = ${grid.gammas[factors.indexOf(most)]}: ${most.toFixed(2)})` : "";
     Object.assign(field("advised"), { value: most === 0 ? "does not fit into memory" : advised === 0 ? "do not speculate" : `${grid.undecided?.[setting] ? "undecided: measure " : ""}${advised}` }).dataset.value = advised;
     const plain = grid.baseline?.[setting];
-    if (field("speed")) Object.assign(field("speed"), { value: plain ? `${SHOWN.format(plain * factor)} (without: ${SHOWN.format(plain)})` : "–" }).dataset.value = plain * factor;
+    if (field("speed")) Object.assign(field("speed"), { value: plain ? `${SHOWN.format(plain * factor)} (without: ${SHOWN.format(plain)})` : "-" }).dataset.value = plain * factor;
     Object.assign(field("factor"), { value: `${factor.toFixed(2)}${none}` }).dataset.value = factor;
     part.querySelector("[data-chart]").dataset.factors = JSON.stringify(factors);
     drawChart(part.querySelector("[data-chart]"), {

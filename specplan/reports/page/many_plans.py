@@ -56,7 +56,7 @@ def plans_section(document: Document) -> Section:
                  chance(point["gain_probability"]),
                  number(_shown(point).get("tokens_per_second"), 1),
                  number(point["baseline_tokens_per_second"], 1)]
-                if fits(point) else ["–"] * 5
+                if fits(point) else ["-"] * 5
             ),
         ]
         for point in shown

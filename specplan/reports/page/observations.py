@@ -7,13 +7,17 @@ from engines.observing.drift import Drift, Moved
 from specplan.reports.drift import drift_text
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import Chart, Section, Table, Threshold, number, series
-from specplan.reports.page.plans import curve_chart, headline, sureness
+from specplan.reports.page.plans import curve_chart, curve_table, headline, sureness
 from specplan.reports.trees import WORTH
 
 Json = Mapping[str, Any]
 # A history has at least so many intervals.
 _LEAST_INTERVALS = 2
 _TREES = {"best": "best tree", "chain": "best chain"}
+_NO_INTERVAL = (
+    "Most likely speed-ups: trees have no intervals. 'specplan plan' gives the odds of a gain of "
+    "the chain."
+)
 _RATES = ("accepted_by_position", "conditional")
 
 
@@ -69,7 +73,10 @@ def observation_section(document: Document) -> Section:
         headline=f"Observed: {length}." if plan is None else headline(plan, plan["curve"]),
         sure=sure,
         charts=charts,
-        tables=[Table("By position", ["position", *names.values()], cells)] if cells else [],
+        tables=[
+            *([] if plan is None else [curve_table(plan, plan["curve"])]),
+            *([Table("By position", ["position", *names.values()], cells)] if cells else []),
+        ],
         flags=document.flags,
         inputs=inputs,
         command=document.command,
@@ -148,6 +155,7 @@ def tree_section(document: Document) -> Section:
         kind="Tree",
         about=document.about,
         headline=at + headline_,
+        sure=[_NO_INTERVAL],
         charts=[
             Chart("trees", "Tree and chain", "Speed-up of the best tree and of the best chain.",
                   "batch", "times the speed without speculation", made,

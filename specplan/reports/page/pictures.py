@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from specplan.reports import table
+
 # The draft length as JSON names it, but no option: with a number, and without.
 _AT_GAMMA = re.compile(r"(?<![-\w])(?:gamma|γ)(?: =)? (\d[\w,]*)")
 _GAMMA = re.compile(r"(?<![-\w])(?:gamma \(K\)|γ \(K\)|K \(gamma\)|gamma(?![-=\w])|γ(?!\w))")
@@ -145,12 +147,12 @@ def in_words(section: Section) -> Section:
 
     tables = [
         replace(
-            table,
-            caption=said(table.caption),
-            columns=list(map(said, table.columns)),
-            rows=[list(map(said, row)) for row in table.rows],
+            each,
+            caption=said(each.caption),
+            columns=list(map(said, each.columns)),
+            rows=[list(map(said, row)) for row in each.rows],
         )
-        for table in section.tables
+        for each in section.tables
     ]
     charts = [
         replace(chart, title=said(chart.title), reading=said(chart.reading), x=said(chart.x))
@@ -180,21 +182,20 @@ def series(
 
 def number(value: float | None, digits: int = 2) -> str:
     """Returns a number with so many decimals; a dash for None."""
-    return "–" if value is None else f"{value:,.{digits}f}"
+    return table.shown(value, f",.{digits}f")
 
 
 def ranged(found: Mapping[str, Any], name: str, digits: int = 2) -> str:
     """Returns `name` of a JSON object with `name_low` and `name_high`, if they are there."""
-    ends = found.get(f"{name}_low"), found.get(f"{name}_high")
-    return number(found.get(name), digits) + between(*ends, digits)
+    ends = (found.get(f"{name}{end}") for end in ("", "_low", "_high"))
+    return table.ranged(*ends, f",.{digits}f")
 
 
 def between(low: float | None, high: float | None, digits: int = 2) -> str:
     """Returns an interval after a space; "" without an end."""
-    none = low is None or high is None
-    return "" if none else f" [{number(low, digits)}, {number(high, digits)}]"
+    return f" {table.bounds(low, high, f',.{digits}f')}".rstrip()
 
 
 def chance(probability: float | None) -> str:
     """Returns a probability in per cent; a dash for None."""
-    return "–" if probability is None else f"{100 * probability:.0f} %"
+    return table.shown(probability, ".0%").replace("%", " %")

@@ -46,7 +46,7 @@ def plan_section(document: Document) -> Section:
         headline=headline(found, points),
         sure=sureness(found),
         charts=[curve_chart(found, points)],
-        tables=[_curve_table(found, points)],
+        tables=[curve_table(found, points)],
         flags=document.flags,
         inputs=[*document.inputs, *plan_inputs(found)],
         command=document.command,
@@ -162,7 +162,8 @@ def _columns(points: Sequence[Json]) -> list[list[Any]]:
     return [list(column) for column in zip(*map(interval, points), strict=True)]
 
 
-def _curve_table(found: Json, points: Sequence[Json]) -> Table:
+def curve_table(found: Json, points: Sequence[Json]) -> Table:
+    """Returns the speed-ups by K, up to some K beyond the advised one."""
     last = max(_ROWS_LEAST, _ROWS_PAST + max(found["optimal_gamma"], found["advised_gamma"] or 0))
     shown = points[:last]
     columns = ["K", "tokens per call", "speed-up"]

@@ -4,15 +4,13 @@ from collections.abc import Sequence
 
 from estimator.profiles.parts import Alpha, Estimate
 from specplan.reports.page.inputs import Named
-from specplan.reports.page.pictures import Table, number
+from specplan.reports.page.pictures import Table, between, number
+from specplan.reports.table import ranged
 
 
 def _estimate(found: Alpha | Estimate | None, digits: int = 3) -> str:
-    if found is None:
-        return "–"
-    none = found.low is None or found.high is None
-    between = "–" if none else f"{number(found.low, digits)}, {number(found.high, digits)}"
-    return f"{number(found.value, digits)} [{between}]"
+    ends = (None,) * 3 if found is None else (found.value, found.low, found.high)
+    return ranged(*ends, f",.{digits}f")
 
 
 def ranking(drafts: Sequence[Named]) -> Table:
@@ -20,13 +18,13 @@ def ranking(drafts: Sequence[Named]) -> Table:
     cells = []
     for draft in drafts:
         best, profile = draft.best, draft.profile
-        gain = "–"
+        gain = "-"
         if best is not None:
-            ends = f" [{number(best.gain.low)}, {number(best.gain.high)}]" * (best.gamma > 0)
-            gain = number(best.gain.replay) + ends
-        quiet = {True: "yes", False: "NO", None: "–"}[profile.clock.quiet]
+            gain = number(best.gain.replay)
+            gain += between(best.gain.low, best.gain.high) * (best.gamma > 0)
+        quiet = {True: "yes", False: "NO", None: "-"}[profile.clock.quiet]
         cells.append([
-            draft.name, gain, "–" if best is None else str(best.gamma or "none"),
+            draft.name, gain, "-" if best is None else str(best.gamma or "none"),
             _estimate(profile.alpha), _estimate(profile.c), str(profile.draft_sampling), quiet,
         ])  # fmt: skip
     columns = ["draft", "speed-up", "K", "α", "c", "drafts", "quiet"]
@@ -81,6 +79,7 @@ def setup(draft: Named, *, several: bool) -> list[tuple[str, str]]:
         "new tokens, at most": found.texts.max_new_tokens,
         "timings of each run": draft.profile.clock.repeats, "seed": found.texts.seed,
         "date": found.date, "engine": found.engine, "engine version": found.engine_version,
+        "command": found.command,
     }  # fmt: skip
     return [
         (prefix + name, str(value)) for name, value in values.items() if value not in (None, "")

@@ -24,7 +24,7 @@ def rate_explorer(
     if grid is None:
         return None
     rates, none = grid["rates"], "no deployment keeps the targets"
-    advised = ["–" if gamma is None else str(gamma or "none") for gamma in grid["gamma"]]
+    advised = ["-" if gamma is None else str(gamma or "none") for gamma in grid["gamma"]]
     shown = {
         "gpus": ("GPUs", [words or none for words in grid["best"]]),
         "advised": ("advised K", advised),

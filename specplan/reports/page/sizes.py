@@ -138,8 +138,7 @@ def _pareto(document: Document) -> Chart:
         "No other deployment of one replica is faster in both. Further right, each user waits "
         "less; further up, each GPU serves more."
         + " Grey: misses the TPOT target." * bool(slow)
-        + " The mark is the answer, simulated."
-        * len(marks),
+        + " The mark is the answer, simulated." * len(marks),
         "tokens/s a user",
         "tokens/s a GPU",
         [

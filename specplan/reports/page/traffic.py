@@ -166,7 +166,7 @@ def _table(rows: Sequence[Json]) -> Table:
                  number(point.get("ttft_ms"), 0), number(point["tokens_per_second"], 0),
                  chance(point.get("gain_probability"))]
                 if point["stable"]
-                else ["–", "overloaded", "–", "–", "–"]
+                else ["-", "overloaded", "-", "-", "-"]
             ),
         ]
         for point in rows
@@ -219,12 +219,14 @@ def burst_section(document: Document) -> Section:
          number(point["tokens_per_second"], 0)]
         for name, point in zip(names, rows, strict=True)
     ]  # fmt: skip
-    gain = rows[best]["improvement_factor"]
+    took, gain = f"{rows[best]['seconds']:.3g} s", rows[best]["improvement_factor"]
+    way = {0: "without speculation", None: "with K by batch"}.get(rows[best]["gamma"], names[best])
     return Section(
         kind="Burst",
         about=document.about,
-        headline=f"{names[best]} serves the burst in {rows[best]['seconds']:.4g} s: {gain:.2f} "
-        "times the speed without speculation.",
+        headline=f"Serve the burst {way}: {took}"
+        + f", {gain:.2f} times the speed without speculation" * (rows[best]["gamma"] != 0)
+        + ".",
         charts=[chart],
         tables=[Table("By draft length", ["", "seconds", "times faster", "tokens/s"], cells, best)],
         inputs=[("requests", str(document.data["burst"])), *document.inputs],

@@ -19,6 +19,7 @@ SETUP = {
     "target", "draft", "revision", "dtype", "sampling", "draft_temperature", "device",
     "threads", "python", "platform", "libraries", "prompts_hash", "max_new_tokens",
     "max_gamma", "seed", "date", "engine", "engine_version", "flags",
+    "command",
 }  # fmt: skip
 
 
@@ -50,6 +51,7 @@ def test_the_profile_has_every_key(profile_of: RunJson) -> None:
     assert set(profile["alpha"]) == estimated
     assert set(profile["c"]) == {"value", "low", "high"}
     assert set(profile["setup"]) == SETUP
+    assert profile["setup"]["command"].startswith("specplan measure --target ")
     assert set(profile["improvement_factor"]) == {"1", "2"}
     assert profile["alpha"]["low"] <= profile["alpha"]["value"] <= profile["alpha"]["high"]
     assert 0 < profile["alpha"]["value"] < 1

@@ -26,6 +26,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shown, kept = json.loads(result.stdout), json.loads(path.read_text())
     assert all(row.pop("turns") for row in kept["rows"])
     assert shown == kept
+    assert kept["command"] == f"specplan tune {' '.join(SMALL)} --max-gamma 2 --max-runs 1"
     head, duration, columns, first, second = result.stderr.splitlines()
     assert "Expected at 1 at once: gamma" in head
     assert re.match(

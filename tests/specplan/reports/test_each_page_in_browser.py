@@ -1,5 +1,8 @@
 """A page of each kind in a browser: drawn, readable and printable, without errors or network."""
 
+import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,19 +34,66 @@ PAGES = {
 # Largest size of a page in bytes: the library has 0.7 MB, and grids have at most 0.4 MB.
 MOST_BYTES = 1.2e6
 DRAWN = "[...document.querySelectorAll('.chart')].every(e => e.querySelector('svg path'))"
+# Labels of charts that are cut at an edge of their chart.
+CUT = """[...document.querySelectorAll('.chart')].flatMap(chart => {
+    const whole = chart.getBoundingClientRect();
+    return [...chart.querySelectorAll('svg text')].filter(text => {
+        const box = text.getBoundingClientRect();
+        return box.width > 0 && (box.left < whole.left - 1 || box.right > whole.right + 1
+            || box.top < whole.top - 1 || box.bottom > whole.bottom + 1);
+    }).map(text => text.textContent);
+})"""
+FACTOR = "improvement_factor"
+
+
+def _curve(found: Any) -> list[float]:
+    return [point[FACTOR] for point in found["curve"]]
+
+
+def _drafting(found: Any) -> list[float]:
+    return [(row["drafting"] or row)[FACTOR] for row in found["rows"]]
+
+
+# The values of the first series of a kind's main chart, in the JSON of its command.
+VALUES: dict[str, Callable[[Any], list[float]]] = {
+    "plan": _curve,
+    "batches": _drafting,
+    "gpus": _drafting,
+    "rates": lambda found: [row[FACTOR] for row in found["rows"]],
+    "traffic": lambda found: [row["tpot_ms"] for row in found["rows"] if row["speculation"]],
+    "burst": lambda found: [row["seconds"] for row in found["rows"]],
+    "size": lambda found: [row["tpot_ms"] for row in found["by_rate"]],
+    "tree": lambda found: [row["best"][FACTOR] for row in found["rows"]],
+    "observe": lambda found: _curve(found["plan"]),
+    "compare": lambda found: [
+        each["a"] for each in found["differences"] if each["number"].startswith("speed-up")
+    ],
+    "tune": lambda found: [row["ms_per_token"] for row in found["rows"]],
+    "validate": lambda found: [row["predicted"] for row in found["rows"]],
+    "drafts": lambda found: [each["replay"] for each in found[FACTOR].values()],
+}
+
+
+def _shows(text: str | None, value: float) -> bool:
+    """Returns whether a text has a number, with the digits that pages show."""
+    numbers = map(float, re.findall(r"-?\d+(?:\.\d+)?", text or ""))
+    return any(abs(number - value) <= 6e-4 * abs(value) for number in numbers)
 
 
 @pytest.mark.parametrize("kind", PAGES)
+@pytest.mark.usefixtures("few_requests")
 def test_a_page_of_each_kind_is_drawn_readable_and_printable(
     kind: str, browser: Any, tmp_path: Path
 ) -> None:
-    option, file = "-o" if PAGES[kind].startswith("report") else "--page", tmp_path / "page.html"
-    result = CliRunner().invoke(main, [*PAGES[kind].split(), option, str(file)])
+    file, words = tmp_path / "page.html", PAGES[kind].split()
+    where = ["-o", str(file)] if words[0] == "report" else ["--json", "--page", str(file)]
+    result = CliRunner().invoke(main, [*words, *where])
     assert result.exit_code == 0, result.output
+    found = json.loads(Path(words[-1]).read_text() if words[0] == "report" else result.stdout)
     assert file.stat().st_size < MOST_BYTES
-    for width, scheme in ((390, "dark"), (1280, "light")):
+    for scheme in ("dark", "light"):
         context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme,
+            viewport={"width": 390, "height": 900}, color_scheme=scheme,
             permissions=["clipboard-read", "clipboard-write"],
         )  # fmt: skip
         page = context.new_page()
@@ -53,20 +103,28 @@ def test_a_page_of_each_kind_is_drawn_readable_and_printable(
         page.on("pageerror", lambda error, kept=messages: kept.append(str(error)))
         page.on("request", lambda request, kept=requests: kept.append(request.url))
         page.goto(file.as_uri())
-        page.wait_for_timeout(400)
-        assert page.evaluate(DRAWN)
-        for chart in page.locator("[data-chart]").all():
-            chart.focus()
-            page.keyboard.press("Home")
-            assert chart.locator("xpath=..").locator(".spoken").text_content()
+        for width in (390, 1280):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.wait_for_timeout(100)
+            page.wait_for_function(DRAWN)
+            assert page.evaluate(CUT) == []
+            assert page.evaluate("document.documentElement.scrollWidth") == width
         for slider in page.locator("input[type=range]").all():
             slider.press("ArrowRight")
+        chart, values = page.locator("[data-chart]").first, VALUES[kind](found)
+        chart.scroll_into_view_if_needed()
+        box = chart.bounding_box()
+        page.mouse.move(box["x"] + 64, box["y"] + 110)
+        assert _shows(chart.text_content(), values[0])
+        chart.focus()
+        for value in filter(None, values[:2]):
+            page.keyboard.press("ArrowRight")
+            assert _shows(chart.locator("xpath=..").locator(".spoken").text_content(), value)
         command = page.locator("pre", has_text="specplan ").last
         command.locator("xpath=..").locator("button.copy").click()
         assert page.evaluate("navigator.clipboard.readText()") == command.text_content()
         assert messages == []
         assert [url for url in requests if not url.startswith("data:")] == [file.as_uri()]
-        assert page.evaluate("document.documentElement.scrollWidth") == width
         page.set_viewport_size({"width": 718, "height": 1000})
         page.emulate_media(media="print")
         assert page.evaluate("document.documentElement.scrollWidth") == 718
