@@ -187,8 +187,8 @@ def number(value: float | None, digits: int = 2) -> str:
 
 def ranged(found: Mapping[str, Any], name: str, digits: int = 2) -> str:
     """Returns `name` of a JSON object with `name_low` and `name_high`, if they are there."""
-    ends = (found.get(f"{name}{end}") for end in ("", "_low", "_high"))
-    return table.ranged(*ends, f",.{digits}f")
+    value, low, high = (found.get(f"{name}{end}") for end in ("", "_low", "_high"))
+    return table.ranged(value, low, high, f",.{digits}f")
 
 
 def between(low: float | None, high: float | None, digits: int = 2) -> str:

@@ -9,8 +9,7 @@ from specplan.reports.table import ranged
 
 
 def _estimate(found: Alpha | Estimate | None, digits: int = 3) -> str:
-    ends = (None,) * 3 if found is None else (found.value, found.low, found.high)
-    return ranged(*ends, f",.{digits}f")
+    return "-" if found is None else ranged(found.value, found.low, found.high, f",.{digits}f")
 
 
 def ranking(drafts: Sequence[Named]) -> Table:

@@ -46,12 +46,12 @@ CUT = """[...document.querySelectorAll('.chart')].flatMap(chart => {
 FACTOR = "improvement_factor"
 
 
-def _curve(found: Any) -> list[float]:
-    return [point[FACTOR] for point in found["curve"]]
+def _curve(data: Any) -> list[float]:
+    return [point[FACTOR] for point in data["curve"]]
 
 
-def _drafting(found: Any) -> list[float]:
-    return [(row["drafting"] or row)[FACTOR] for row in found["rows"]]
+def _drafting(data: Any) -> list[float]:
+    return [(row["drafting"] or row)[FACTOR] for row in data["rows"]]
 
 
 # The values of the first series of a kind's main chart, in the JSON of its command.
@@ -59,18 +59,18 @@ VALUES: dict[str, Callable[[Any], list[float]]] = {
     "plan": _curve,
     "batches": _drafting,
     "gpus": _drafting,
-    "rates": lambda found: [row[FACTOR] for row in found["rows"]],
-    "traffic": lambda found: [row["tpot_ms"] for row in found["rows"] if row["speculation"]],
-    "burst": lambda found: [row["seconds"] for row in found["rows"]],
-    "size": lambda found: [row["tpot_ms"] for row in found["by_rate"]],
-    "tree": lambda found: [row["best"][FACTOR] for row in found["rows"]],
-    "observe": lambda found: _curve(found["plan"]),
-    "compare": lambda found: [
-        each["a"] for each in found["differences"] if each["number"].startswith("speed-up")
+    "rates": lambda data: [row[FACTOR] for row in data["rows"]],
+    "traffic": lambda data: [row["tpot_ms"] for row in data["rows"] if row["speculation"]],
+    "burst": lambda data: [row["seconds"] for row in data["rows"]],
+    "size": lambda data: [row["tpot_ms"] for row in data["by_rate"]],
+    "tree": lambda data: [row["best"][FACTOR] for row in data["rows"]],
+    "observe": lambda data: _curve(data["plan"]),
+    "compare": lambda data: [
+        each["a"] for each in data["differences"] if each["number"].startswith("speed-up")
     ],
-    "tune": lambda found: [row["ms_per_token"] for row in found["rows"]],
-    "validate": lambda found: [row["predicted"] for row in found["rows"]],
-    "drafts": lambda found: [each["replay"] for each in found[FACTOR].values()],
+    "tune": lambda data: [row["ms_per_token"] for row in data["rows"]],
+    "validate": lambda data: [row["predicted"] for row in data["rows"]],
+    "drafts": lambda data: [each["replay"] for each in data[FACTOR].values()],
 }
 
 
@@ -89,7 +89,7 @@ def test_a_page_of_each_kind_is_drawn_readable_and_printable(
     where = ["-o", str(file)] if words[0] == "report" else ["--json", "--page", str(file)]
     result = CliRunner().invoke(main, [*words, *where])
     assert result.exit_code == 0, result.output
-    found = json.loads(Path(words[-1]).read_text() if words[0] == "report" else result.stdout)
+    data = json.loads(Path(words[-1]).read_text() if words[0] == "report" else result.stdout)
     assert file.stat().st_size < MOST_BYTES
     for scheme in ("dark", "light"):
         context = browser.new_context(
@@ -111,7 +111,7 @@ def test_a_page_of_each_kind_is_drawn_readable_and_printable(
             assert page.evaluate("document.documentElement.scrollWidth") == width
         for slider in page.locator("input[type=range]").all():
             slider.press("ArrowRight")
-        chart, values = page.locator("[data-chart]").first, VALUES[kind](found)
+        chart, values = page.locator("[data-chart]").first, VALUES[kind](data)
         chart.scroll_into_view_if_needed()
         box = chart.bounding_box()
         page.mouse.move(box["x"] + 64, box["y"] + 110)
