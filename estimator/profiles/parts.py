@@ -151,11 +151,15 @@ class DraftAcceptance:
 
 @dataclass(frozen=True, slots=True)
 class Software:
-    """Python, operating system and libraries of the machine that measured."""
+    """Python, operating system and libraries that measured, and the command.
+
+    command: the command that made the profile; None: not recorded.
+    """
 
     python: str | None = None
     platform: str | None = None
     libraries: Mapping[str, str] = field(default_factory=dict)
+    command: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +174,7 @@ class TextSettings:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Models, machine, software and settings of a measurement, and the command that made it."""
+    """Models, machine, software and settings of a measurement."""
 
     target: str
     draft: str
@@ -185,7 +189,6 @@ class Setup:
     date: str | None = None
     engine: str | None = None
     engine_version: str | None = None
-    command: str | None = None
     flags: tuple[str, ...] = ()
 
     def here(self, libraries: Iterable[str]) -> Setup:

@@ -74,11 +74,11 @@ class Sizing:
 
 
 def size(
-    replicas: Sequence[Replica], goal: Goal, *, check: bool = True, shown: int = SHOWN
+    replicas: Sequence[Replica], goal: Goal, *, check: bool = True, layouts: int = SHOWN
 ) -> Sizing:
     """Returns the cheapest fleets; check: whether the best one is simulated with all replicas.
 
-    shown: layouts that are simulated although the closed form says that they are not the cheapest.
+    layouts: how many are simulated although the closed form says that others are cheaper.
     """
     counted = [
         fleet
@@ -90,7 +90,7 @@ def size(
     kinds = _by_speculation(counted)
     limited = [fleet for fleets in kinds for fleet in _limited(fleets)]
     fleets = _by_speculation([*counted, *limited])
-    plain_fleets, drafting = (_simulated(each, shown) for each in fleets)
+    plain_fleets, drafting = (_simulated(kind, layouts) for kind in fleets)
     candidates = tuple(sorted([*plain_fleets, *drafting], key=_spent)[:SHOWN])
     without = plain_fleets[0] if plain_fleets else None
     best = candidates[0] if candidates else None
@@ -165,14 +165,14 @@ def _spent(fleet: Fleet) -> tuple[float, float]:
     return fleet.spent, -fleet.closed_limit
 
 
-def _simulated(fleets: Sequence[Fleet], shown: int) -> list[Fleet]:
+def _simulated(fleets: Sequence[Fleet], layouts: int) -> list[Fleet]:
     """Returns the cheapest fleets by simulation, one for each layout, the best first."""
     tried: dict[tuple[object, ...], list[Fleet]] = {}
     least, left = np.inf, _SIMULATED
     for fleet in fleets:
         layout = (*fleet.replica.machine, fleet.draft)
         may_be_best = fleet.spent <= _MAY_BE_BEST * least
-        if left == 0 or not (may_be_best or (layout not in tried and len(tried) < shown)):
+        if left == 0 or not (may_be_best or (layout not in tried and len(tried) < layouts)):
             continue
         left -= 1
         enough = simulated_fleet(fleet)

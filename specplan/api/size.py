@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -87,20 +88,23 @@ _OPTIONAL = ("activations", "engine", "dp", "ep", "trace")
 class SizeResult(Shown, Sizing):
     """The fewest GPUs, or the least money, that keep the targets.
 
-    fronts: tokens/s of a GPU against tokens/s of a user, with and without speculation.
-    drafted: drafts by name, as servers load them.
     replicas: the deployments of one replica that were searched.
+    drafted: drafts by name, as servers load them.
     notes: deployments that were left out, and the sampling for which acceptances hold.
     day, day_without: replicas of `best` and `best_without` by hour of a trace; None: no trace, or
       an hour that needs more GPUs than `max_gpus`.
     """
 
-    fronts: tuple[tuple[Point, ...], tuple[Point, ...]] = ((), ())
-    drafted: Mapping[str, Drafted] = field(default_factory=dict)
     replicas: tuple[Replica, ...] = field(default=(), repr=False)
+    drafted: Mapping[str, Drafted] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     day: Day | None = None
     day_without: Day | None = None
+
+    @cached_property
+    def fronts(self) -> tuple[tuple[Point, ...], ...]:
+        """Tokens/s of a GPU against tokens/s of a user, with and without speculation."""
+        return tuple(pareto_front(self.replicas, speculating=way) for way in (True, False))
 
     def json(self) -> dict[str, Any]:
         """Returns the JSON object of `specplan size`."""
@@ -169,15 +173,10 @@ def _sized(
         raise ValueError(notes[0])
     sizing = sized(replicas, goal, check=given["check"])
     values = {value.name: getattr(sizing, value.name) for value in fields(sizing)}
-    with_drafts, without = (pareto_front(replicas, speculating=way) for way in (True, False))
-    conditions = (
-        f"The acceptance of {draft.title} holds for: {draft.acceptance.source.sampling}."
-        for draft in drafts
-    )
-    fronts, known = (with_drafts, without), tuple(replicas)
-    return SizeResult(
-        **values, fronts=fronts, drafted=drafted, replicas=known, notes=(*notes, *conditions)
-    )
+    holds = "The acceptance of {} holds for: {}."
+    notes += [holds.format(draft.title, draft.acceptance.source.sampling) for draft in drafts]
+    values |= {"replicas": tuple(replicas), "drafted": drafted, "notes": tuple(notes)}
+    return SizeResult(**values)
 
 
 def _by_hour(

@@ -107,7 +107,8 @@ def _print(profile: Profile, form: Written, text: Callable[[Profile], str]) -> N
     """Prints a profile as JSON or as text; its file, which was written before, gets the command."""
     from estimator.profiles.profile_file import profile_json, write_profile
 
-    profile = replace(profile, setup=replace(profile.setup, command=stated_command()))
+    software = replace(profile.setup.software, command=stated_command())
+    profile = replace(profile, setup=replace(profile.setup, software=software))
     if form.output not in (None, STDOUT):
         write_profile(profile, form.output)
     if form.as_json:

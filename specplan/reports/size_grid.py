@@ -26,20 +26,20 @@ def size_grid(replicas: Sequence[Replica], sizing: Sizing) -> dict[str, Any] | N
     Each rate is searched as the stated one is: among the same deployments, by simulation.
 
     rates: requests per second of all replicas; the stated one is among them.
-    best, best_without: the deployment of each rate in words; None: `max_gpus` do not keep targets.
-    gpus, gamma, gpus_without: GPUs and K of each rate; None as above.
+    gpus, gamma, gpus_without: GPUs and K at each rate; None: `max_gpus` do not keep the targets.
+    best, best_without: the deployments in words.
     """
     if sizing.best is None or not replicas:
         return None
     exact = [replace(replica, doubt=lambda: None) for replica in replicas]
-    stated = sizing.goal.rate
-    rates = [stated if factor == 1 else float(f"{factor * stated:.3g}") for factor in _RATES]
-    found = [
-        sizing if rate == stated
-        else size(exact, replace(sizing.goal, rate=rate), check=False, shown=1)
+    goal = sizing.goal
+    rates = [goal.rate if part == 1 else float(f"{part * goal.rate:.3g}") for part in _RATES]
+    sizings = [
+        sizing if rate == goal.rate
+        else size(exact, replace(goal, rate=rate), check=False, layouts=1)
         for rate in rates
     ]  # fmt: skip
-    pairs = [(each.best, each.best_without) for each in found]
+    pairs = [(sized.best, sized.best_without) for sized in sizings]
     return {
         "rates": rates,
         "gpus": [best and best.gpus for best, _ in pairs],
@@ -72,7 +72,7 @@ def times_by_rate(fleet: Fleet) -> list[Mapping[str, Any]]:
                 "ttft_ms": 1e3 * first if np.isfinite(first) else None,
                 "share_within": share,
             }
-            for rate, token, first, share in zip(*(each.tolist() for each in every), strict=True)
+            for rate, token, first, share in np.transpose(every).tolist()
         ]
     return rows
 

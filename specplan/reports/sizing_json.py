@@ -17,7 +17,7 @@ from specplan.reports.table import possible
 
 def sizing_json(
     sizing: Sizing,
-    fronts: tuple[Sequence[Point], Sequence[Point]],
+    fronts: Sequence[Sequence[Point]],
     *,
     flags: Mapping[str, str],
     notes: Sequence[str],

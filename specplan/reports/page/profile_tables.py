@@ -78,7 +78,7 @@ def setup(draft: Named, *, several: bool) -> list[tuple[str, str]]:
         "new tokens, at most": found.texts.max_new_tokens,
         "timings of each run": draft.profile.clock.repeats, "seed": found.texts.seed,
         "date": found.date, "engine": found.engine, "engine version": found.engine_version,
-        "command": found.command,
+        "command": found.software.command,
     }  # fmt: skip
     return [
         (prefix + name, str(value)) for name, value in values.items() if value not in (None, "")

@@ -35,7 +35,7 @@ def rate_explorer(
         "about": "GPUs by rate.",
         "axes": [
             {"key": "rate", "label": "requests a second", "values": list(range(len(rates))),
-             "step": 1, "discrete": True, "names": [f"{each:g}" for each in rates]}
+             "step": 1, "discrete": True, "names": [f"{value:g}" for value in rates]}
         ],
         "outputs": [
             {"key": key, "label": label, "axes": 1, "values": values}

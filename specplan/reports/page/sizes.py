@@ -1,10 +1,10 @@
 """The section of `specplan size`: how many GPUs, the speeds of users and GPUs, and candidates."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from specplan.reports.page.inputs import Document
-from specplan.reports.page.pictures import Chart, Section, Span, Table, Threshold, series
+from specplan.reports.page.pictures import Chart, Section, Series, Span, Table, Threshold, series
 from specplan.reports.page.rate_slider import rate_explorer
 from specplan.reports.page.traffic import WAYS
 from specplan.reports.sizing import SPEEDS, fleet_columns, fleets, setting, speed_levels
@@ -47,16 +47,16 @@ def size_section(document: Document) -> Section:
     )
 
 
-def _by_rate(found: Mapping[str, Any]) -> list[Chart]:
+def _by_rate(sized: Mapping[str, Any]) -> list[Chart]:
     """Returns the times of the answer by rate, and the share of requests within the targets."""
-    rows = found.get("by_rate")
+    rows = sized.get("by_rate")
     if not rows:
         return []
-    gpus, share, kept = found["best"]["gpus"], 100 * found["share"], found["next_replica_rate"]
+    gpus, share, kept = sized["best"]["gpus"], 100 * sized["share"], sized["next_replica_rate"]
     beyond = [Span(kept, rows[-1]["rate"], "needs more GPUs")]
     lines = (
-        ("tpot_ms", 1.0, "Time per token", "milliseconds a token", found["tpot_target_ms"]),
-        ("ttft_ms", 1.0, "Time to the first token", "milliseconds", found["ttft_target_ms"]),
+        ("tpot_ms", 1.0, "Time per token", "milliseconds a token", sized["tpot_target_ms"]),
+        ("ttft_ms", 1.0, "Time to the first token", "milliseconds", sized["ttft_target_ms"]),
         ("share_within", 100.0, "Requests within the targets", "per cent", share),
     )
     reading = (
@@ -67,31 +67,32 @@ def _by_rate(found: Mapping[str, Any]) -> list[Chart]:
         Chart(
             name.removesuffix("_ms"),
             f"{title} by rate",
-            ("Means. " if name.endswith("_ms") else "") + reading,
+            ("Means. " if factor == 1 else "") + reading,
             "requests a second",
             unit,
-            [
-                line
-                for colour, (way, label) in enumerate(WAYS.items())
-                for line in series(
-                    label,
-                    colour,
-                    (
-                        (row["rate"], None if row[name] is None else factor * row[name])
-                        for row in rows
-                        if row["speculation"] == way
-                    ),
-                )
-            ],
-            levels=[] if limit is None else [Threshold(limit, _level(name, limit))],
+            _lines(rows, name, factor),
+            levels=[Threshold(limit, "target")] if limit is not None else [],
             spans=beyond,
         )
         for name, factor, title, unit, limit in lines
     ]
 
 
-def _level(name: str, limit: float) -> str:
-    return f"{limit:g} %" if name == "share_within" else "target"
+def _lines(rows: Sequence[Mapping[str, Any]], name: str, factor: float) -> list[Series]:
+    """Returns a number of each rate times a factor, with speculation and without."""
+    return [
+        line
+        for colour, (way, label) in enumerate(WAYS.items())
+        for line in series(
+            label,
+            colour,
+            (
+                (point["rate"], point[name] and factor * point[name])
+                for point in rows
+                if point["speculation"] == way
+            ),
+        )
+    ]
 
 
 def _by_hour(day: Mapping[str, Any] | None) -> list[Chart]:
