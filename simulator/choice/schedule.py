@@ -28,7 +28,8 @@ def middles(rows: Sequence[Plan], batches: Sequence[int]) -> tuple[int, ...]:
     """Returns the elements of `batches` to plan next.
 
     Each lies midway between two neighbouring plans (`rows`) of one context if their γ differ, or if
-    only one of the two fits into memory.
+    only one of the two fits into memory, or has a baseline within the captured graphs: the choice
+    just beyond them is kept where it is near the best.
     """
     scheduled = {
         (context, batch): each.gamma
@@ -39,7 +40,10 @@ def middles(rows: Sequence[Plan], batches: Sequence[int]) -> tuple[int, ...]:
     found = set()
     for one, other in pairwise(rows):
         # Each row's own γ and the γ of its range, because joined ranges may hide a change.
-        both = {(_scheduled(row, None), scheduled.get(row.place)) for row in (one, other)}
+        both = {
+            (_scheduled(row, None), scheduled.get(row.place), bool(row.setting.beyond_graphs(0)))
+            for row in (one, other)
+        }
         if one.place[0] == other.place[0] and len(both) > 1:
             between = [b for b in batches if one.cost.setting.batch < b < other.cost.setting.batch]
             found |= {between[len(between) // 2]} if between else set()

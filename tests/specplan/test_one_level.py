@@ -98,6 +98,7 @@ def test_every_command_that_prints_json_is_looked_at() -> None:
     assert printing == {each.split(" --")[0] for each in EXAMPLES} | ELSEWHERE | NO_INTERVALS
 
 
+@pytest.mark.usefixtures("few_requests")
 @pytest.mark.parametrize("command", EXAMPLES)
 def test_every_interval_is_of_one_level_and_names_it(command: str, files: dict[str, Path]) -> None:
     words = [str(files.get(word, word)) for word in f"{command} {EXAMPLES[command]}".split()]

@@ -24,7 +24,7 @@ from tests.specplan.printed_plans import cells_of, sentence, table_of
 from tests.specplan.random_questions import CONTEXT, Inquiries, Inquiry
 
 # Questions drawn of each kind.
-COUNTS = {"ratio": 12, "times": 10, "runs": 4, "prior": 6, "kernels": 3, "profile": 10}
+COUNTS = {"ratio": 12, "times": 10, "runs": 2, "prior": 5, "kernels": 3, "profile": 10}
 COUNT = os.environ.get("SPECPLAN_NUMBERS")
 SEED = int(os.environ.get("SPECPLAN_NUMBERS_SEED", "0"))
 # Requests whose mean context is CONTEXT, and whose last block does not matter.

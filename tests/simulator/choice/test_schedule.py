@@ -49,7 +49,7 @@ def planned(batches: tuple[int, ...], alpha: float, prior: Prior = PRIOR) -> tup
 
 
 def test_a_coarse_set_leads_to_the_schedule_of_all_batch_sizes() -> None:
-    every, alpha = tuple(range(1, 781, 3)), 0.74
+    every, alpha = tuple(range(1, 781, 3)), 0.75
     some = coarse(every)
     assert len(some) < DENSE < len(every)
     asked = PlanRequest((Iid(alpha),), costs(some), finer=lambda rows: costs(middles(rows, every)))
