@@ -100,8 +100,8 @@ CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 
 def test_batch_size_draws_the_deployment_that_is_named(tmp_path: Path) -> None:
     deployed = ("--target-config", str(CONFIGS / "llama-3.1-8b.json"), "--draft-config",
-                str(CONFIGS / "llama-3.1-8b-eagle3.json"), "--gpu", "h100", "--tp", "2")  # fmt: skip
-    result = run("batch-size", *deployed, "--alpha", "0.8", "--context", "256", "-o",
+                str(CONFIGS / "llama-3.1-8b-eagle3.json"), "--gpu", "h100")  # fmt: skip
+    result = run("batch-size", *deployed, "--tp", "2", "--alpha", "0.8", "--context", "256", "-o",
                  str(tmp_path), "--format", "svg,csv")  # fmt: skip
     assert result.exit_code == 0, result.output
     drawn = (tmp_path / "batch-size.svg").read_text(encoding="utf-8")

@@ -1,11 +1,13 @@
 """`specplan size`: the answer, its JSON, flags, picture, and what is refused."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import specplan as sp
 from simulator.acceptance.acceptance import Iid
+from specplan.api.size import SizeResult
 from specplan.reports.table import WIDTH
 from tests.specplan.plan_inputs import run, run_json
 
@@ -17,6 +19,21 @@ LOAD = "--rate 40 --prompt-tokens 1000 --output-tokens 300 --slo ttft=500,tpot=8
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 TARGET, DRAFT = CONFIGS / "llama-3.1-8b.json", CONFIGS / "llama-3.1-8b-eagle3.json"
 MODELS = f"--target-config {TARGET} --draft config={DRAFT},alpha=0.8,name=small --engine vllm"
+
+
+@cache
+def by_python() -> SizeResult:
+    return sp.size(
+        TARGET,
+        sp.SizedDraft(DRAFT, Iid(0.8), "small"),
+        rate=40,
+        prompt_tokens=1000,
+        output_tokens=300,
+        targets={"ttft": 500, "tpot": 8},
+        gpus=["h100"],
+        gpus_per_replica=[1],
+        engine="vllm",
+    )
 
 
 def test_speculation_saves_gpus_and_the_answer_says_how_many() -> None:
@@ -35,9 +52,11 @@ def test_speculation_saves_gpus_and_the_answer_says_how_many() -> None:
     assert users == sorted(users, reverse=True)
 
 
-def test_the_text_opens_with_the_answer() -> None:
-    shown = run(f"{LOAD} {MODELS} --gpu h100,h200 --gpus-per-replica 1", "size")
+def test_the_text_opens_with_the_answer_and_a_picture_is_drawn(tmp_path: Path) -> None:
+    plot = tmp_path / "speeds.png"
+    shown = run(f"{LOAD} {MODELS} --gpu h100,h200 --gpus-per-replica 1 --plot {plot}", "size")
     assert shown.exit_code == 0, shown.output
+    assert plot.read_bytes().startswith(b"\x89PNG")
     first = " ".join(shown.output.split("\n\n")[0].split())
     assert "carry 40 requests/s with small and K = " in first
     assert "; without speculation " in first
@@ -74,47 +93,31 @@ def test_drafts_of_one_name_are_refused() -> None:
     assert "drafts must have different names (name=NAME), got small twice" in shown.output
 
 
-@pytest.mark.parametrize(
-    ("server", "flag"), [("vllm", "--max-num-seqs"), ("sglang", "--max-running-requests")]
-)
-def test_flags_of_a_replica_are_printed(server: str, flag: str) -> None:
-    shown = run(f"{LOAD} {MODELS} --gpu h100 --gpus-per-replica 1 --export {server}", "size")
+def test_flags_of_a_replica_are_printed() -> None:
+    shown = run(f"{LOAD} {MODELS} --gpu h100 --gpus-per-replica 1 --export vllm", "size")
     assert shown.exit_code == 0, shown.output
-    assert flag in shown.output
-    assert "small" in shown.output
-
-
-def test_the_picture_is_drawn(tmp_path: Path) -> None:
-    plot = tmp_path / "speeds.png"
-    shown = run(f"{LOAD} {MODELS} --gpu h100 --gpus-per-replica 1 --plot {plot}", "size")
-    assert shown.exit_code == 0, shown.output
-    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert "--max-num-seqs" in shown.output
+    assert shown.stdout.rstrip() == by_python().flags("vllm").rstrip()
+    flags = by_python().flags("sglang")
+    assert "--max-running-requests" in flags
+    assert "small" in flags
 
 
 def test_targets_that_no_gpu_keeps_are_an_answer() -> None:
     load = LOAD.replace("tpot=8", "tpot=0.1")
-    shown = run(f"{load} {MODELS} --gpu h100", "size")
+    models = f"{MODELS} --gpu h100 --gpus-per-replica 1"
+    shown = run(f"{load} {models}", "size")
     assert shown.exit_code == 0
     assert "No deployment keeps TTFT 500 ms and TPOT 0.1 ms for 95" in shown.output
-    assert run_json(f"{load} {MODELS} --gpu h100", "size")["best"] is None
-    refused = run(f"{load} {MODELS} --gpu h100 --export vllm", "size")
+    assert run_json(f"{load} {models}", "size")["best"] is None
+    refused = run(f"{load} {models} --export vllm", "size")
     assert refused.exit_code == 2
     assert "flags need a deployment that keeps the targets, got none" in refused.output
 
 
 def test_python_gives_the_same_numbers() -> None:
     printed = run_json(f"{LOAD} {MODELS} --gpu h100 --gpus-per-replica 1", "size")
-    sizing = sp.size(
-        TARGET,
-        sp.SizedDraft(DRAFT, Iid(0.8), "small"),
-        rate=40,
-        prompt_tokens=1000,
-        output_tokens=300,
-        targets={"ttft": 500, "tpot": 8},
-        gpus=["h100"],
-        gpus_per_replica=[1],
-        engine="vllm",
-    )
+    sizing = by_python()
     assert sizing.json() == printed
     sampling = "temperature not stated, draft sampling not stated"
     assert printed["notes"] == [f"The acceptance of small holds for: {sampling}."]
