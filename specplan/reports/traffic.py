@@ -13,7 +13,13 @@ from simulator.traffic.steady import Steady
 from specplan.reports.deployment import ranges_json
 from specplan.reports.simulated import simulated_json, simulated_table
 from specplan.reports.table import Column, bounds, folded, possible, table
-from specplan.reports.traffic_limits import crossing_text, graphs_lines, zero_json, zero_lines
+from specplan.reports.traffic_limits import (
+    crossing_text,
+    graphs_lines,
+    prompts_lines,
+    zero_json,
+    zero_lines,
+)
 
 _NEAR = (
     "~ Above 80 % of the capacity these times may be too short: in simulations up to 12 % per "
@@ -50,10 +56,15 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
         data |= {**dict(zip(names, found.at_share, strict=True)), "share": request.share}
     if request.arrivals is not None:
         data["simulated"] = [simulated_json(request, each) for each in found.simulated]
+    return possible(data, prompts_per_second=_prompts_per_second(request))
+
+
+def _prompts_per_second(request: TrafficRequest) -> float:
+    """Returns how many prompts the server can read in a second, at most."""
     pair = request.pair
     step = float(min(pair.drafting.seconds.min(), pair.baseline.seconds.min()))
-    prompts = float(pair.baseline.prompts.max_rate(demand.prompt_tokens, step))
-    return possible(data, prompts_per_second=request.replicas * prompts)
+    prompts = float(pair.baseline.prompts.max_rate(pair.demand.prompt_tokens, step))
+    return request.replicas * prompts
 
 
 def traffic_text(
@@ -89,6 +100,7 @@ def traffic_text(
         f"{found.max_rate_without:.3g}{without} without.",
         crossing_text(found.break_even, found.break_even_interval, chances),
         *zero_lines(found.break_even, data["zero"]),
+        *prompts_lines(found.max_rate_without, _prompts_per_second(request)),
     ]
     if found.within_targets is not None:
         rate, plain = (f"{each:.3g}" for each in found.within_targets)

@@ -11,6 +11,9 @@ from simulator.numerics.intervals import percent
 from simulator.traffic.answer import TrafficRequest
 from simulator.traffic.pair import Pair
 
+# Share of a server's time above which its prompts are named as the cause of a small gain.
+MOSTLY_PROMPTS = 0.5
+
 
 def graphs_lines(pair: Pair, gammas: set[int]) -> list[str]:
     """Returns a warning if captured CUDA graphs limit how many requests are decoded together."""
@@ -56,6 +59,22 @@ def zero_lines(plain: float | None, zero: Mapping[str, float | None] | None) -> 
     return [
         f"{above} a server without speculation is the fastest. One that has its draft anyway "
         f"should draft {where}."
+    ]
+
+
+def prompts_lines(plain: float, prompts: float) -> list[str]:
+    """Returns a sentence if prompts take most of the time of a server, which drafts do not shorten.
+
+    plain: capacity without speculation, in requests/s. prompts: capacity if nothing but prompts
+      were computed.
+    """
+    share = plain / prompts
+    if share < MOSTLY_PROMPTS:
+        return []
+    return [
+        f"Prompts take {100 * share:.0f} % of the server's time at its capacity without "
+        f"speculation ({plain:.3g} of {prompts:.3g} requests/s): drafts shorten only the rest. "
+        "Cached prompts, or servers apart for them, gain more."
     ]
 
 
