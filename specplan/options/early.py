@@ -59,14 +59,17 @@ def _refuse_prompts(text: PromptSettings, prompt: str | None) -> None:
 
 def _refuse_drafts(models: ModelSettings) -> None:
     from estimator.draft_names.kind import draft_names, parse_drafter, walk
-    from estimator.draft_names.models import Embedded, HuggingFace
+    from estimator.draft_names.models import Eagle3Name, Embedded, HuggingFace
     from reference.models.folders import require_alike_vocabularies, require_folder
 
+    named = models.target not in (None, "embedded") and not models.trust_remote_code
     for part in (part for name in draft_names(models) for part in walk(parse_drafter(name))):
         if isinstance(part, HuggingFace):
             require_folder(part.name)
-            if models.target not in (None, "embedded") and not models.trust_remote_code:
+            if named:
                 require_alike_vocabularies(str(models.target), part.name)
+        if isinstance(part, Eagle3Name) and part.folder is not None and named:
+            require_alike_vocabularies(str(models.target), part.folder)
         if isinstance(part, Embedded):
             part.require(models.target or "embedded", tokenizer=None, settings=models)
 
