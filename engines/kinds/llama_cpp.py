@@ -45,7 +45,8 @@ KIND = EngineKind(
         _fixed,
         draft_sampling="argmax",
         stopping="llama.cpp",
-        controller="--spec-type draft-mtp-adaptive (only MTP; pull request 27210, open in 2026)",
+        controller="--spec-type draft-mtp-adaptive (only MTP; pull request 27210, open in 2026); "
+        "in the fork ik_llama.cpp --spec-autotune (tries n_max, n_min and p_min on requests)",
         lookup=_lookup,
         former=(
             ("--spec-type draft-simple ", ""),

@@ -20,20 +20,21 @@ _REQUESTS = "--prompt-tokens 500 --output-tokens 200"
 EXAMPLES = {
     "plan": ("Plan from runs of a server",
              "plan --run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85 --export vllm"),
-    "plan-with-sliders": ("Plan with three sliders", "plan --alpha 0.8 --c 0.05"),
-    "plan-of-a-gpu": ("Plan of a GPU, with a slider", f"plan {_PLANNED} --gpu h100"),
+    "plan-with-sliders": ("Plan with three sliders", "plan --alpha 0.8 --c 0.05 --export vllm"),
+    "plan-of-a-gpu": ("Plan of a GPU, with a slider", f"plan {_PLANNED} --gpu h100 --export vllm"),
     "plan-by-batch": ("Plan by batch", f"plan {_PLANNED} --gpu h100 "
-                      "--batch 1,2,4,8,16,32,64,128,256"),
+                      "--batch 1,2,4,8,16,32,64,128,256 --export vllm"),
     "plan-by-gpu": ("Plan of several GPUs", f"plan {_PLANNED} --gpu h100,h200,l40s"),
     "traffic": ("Traffic", f"traffic {_PLANNED} --gpu h100 --rate 5,20,40 {_REQUESTS} "
                 "--slo ttft=500,tpot=20 --simulate"),
-    "size": ("How many GPUs", f"size --rate 30 {_REQUESTS} --slo ttft=500,tpot=12 --target-config "
-             "docs/configs/llama-3.1-8b.json --draft config=docs/configs/llama-3.2-1b.json,"
-             "alpha=0.7,name=small --gpu h100 --gpus-per-replica 1,2"),
+    "size": ("How many GPUs", f"size --rate 30 {_REQUESTS} --slo ttft=500,tpot=8 --target-config "
+             "docs/configs/llama-3.1-8b.json --draft config=docs/configs/llama-3.1-8b-eagle3.json,"
+             "alpha=0.8,name=eagle3 --gpu h100 --gpus-per-replica 1,2 --engine vllm"),
     "tree": ("Tree", f"tree --acceptance-by-rank 0.7,0.12,0.05,0.03 {_MODELS} --gpu h100 "
              "--max-nodes 16 --batch 1,8,32"),
     "observe": ("Observed server",
-                "observe docs/examples/answers.jsonl --gamma 4 --target-ms 5.67 --draft-ms 0.5"),
+                "observe docs/examples/answers.jsonl --gamma 4 --target-ms 5.67 --draft-ms 0.5 "
+                "--export llama.cpp"),
     "compare": ("Comparison",
                 "compare docs/examples/embedded.json docs/examples/lookup.json"),
     "tune": ("Tuning", "report docs/examples/tuned.json"),

@@ -8,13 +8,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simulator.choice.schedule import Range, last_paying_batch, schedules
+from simulator.cost.costs import Costs
 from specplan.api.request import Question
 from specplan.api.shown import Shown
 
 if TYPE_CHECKING:
     from simulator.choice.advice import Advice
+    from simulator.choice.controlled import Controlled
     from simulator.choice.curve import Curve
     from simulator.choice.plan import Plan
+    from simulator.cost.fitted.runs import Run
+    from specplan.reports.controller import ControllerReport
 
 __all__ = ["Best", "PlanResult", "Plans"]
 
@@ -27,8 +31,25 @@ class Best(NamedTuple):
     tokens_per_call: float
 
 
+class Answered(Shown):
+    """An answer to a question, with which a server's own choice of K can be compared."""
+
+    question: Question
+
+    def against_controller(self, runs: Sequence[Run]) -> ControllerReport:
+        """Returns what a server that chooses K gains over fixed drafts: `plan --controller`.
+
+        runs: `Run.of(0, ...)` of a server that chose K, by batch.
+
+        Raises ValueError unless the plan's cost is of a server: `Runs`, or a `Roofline` with a GPU.
+        """
+        from specplan.reports.controller import ControllerReport
+
+        return ControllerReport(*compared(self.question, runs))
+
+
 @dataclass(frozen=True)
-class PlanResult(Shown):
+class PlanResult(Answered):
     """A plan for one load. It prints as the text of `specplan plan`; a notebook shows it.
 
     row: the plan's numbers in full (`simulator.choice.plan.Plan`).
@@ -96,7 +117,7 @@ class PlanResult(Shown):
 
 
 @dataclass(frozen=True)
-class Plans(Shown, Sequence[PlanResult]):
+class Plans(Answered, Sequence[PlanResult]):
     """Plans for several loads, acceptances or costs. They print as one table.
 
     rows: the numbers of each plan, in the order of the table.
@@ -178,6 +199,24 @@ class Plans(Shown, Sequence[PlanResult]):
         from specplan.reports.plans import plans_text
 
         return plans_text(self.rows, self.every, self.drafts)
+
+
+def compared(question: Question, runs: Sequence[Run]) -> tuple[Controlled, str | None]:
+    """Returns what a server's controller gains over the fixed drafts of a question, and the server.
+
+    runs: times of a token in which the server chose K.
+
+    Raises ValueError if the question has no costs by batch size.
+    """
+    from simulator.choice.controlled import controlled
+
+    costs = question.costs
+    if not isinstance(costs, Costs):
+        raise ValueError("`controller` needs costs of a server: `runs`, or a `gpu`")
+    batches = sorted({run.load.batch for run in runs})
+    rows = replace(question, costs=costs.with_batches(batches)).plans()
+    server = costs.server if question.server is None else question.server
+    return controlled(runs, costs.runs, rows), server
 
 
 def exportable(server: str | None) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from estimator.progress import Notice
@@ -17,8 +16,6 @@ from specplan.api.settings import Choice
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
-    from simulator.choice.controlled import Controlled
-    from simulator.cost.fitted.runs import Run
     from specplan.api.drafts import SizedDraft
 
 __all__ = ["plan"]
@@ -76,24 +73,6 @@ def answered(question: Question, *, several: bool = False) -> PlanResult | Plans
         return PlanResult(rows[0], question)
     shown = tuple(row for row in rows if question.shows(row))
     return Plans(shown, question, tuple(row for row in rows if not question.shows(row)))
-
-
-def compared(question: Question, runs: Sequence[Run]) -> tuple[Controlled, str | None]:
-    """Returns what a server's controller gains over the fixed drafts of a question, and the server.
-
-    runs: times of a token in which the server chose K.
-
-    Raises ValueError if the question has no costs by batch size.
-    """
-    from simulator.choice.controlled import controlled
-
-    costs = question.costs
-    if not isinstance(costs, Costs):
-        raise ValueError("`controller` needs costs of a server: `runs`, or a `gpu`")
-    batches = sorted({run.load.batch for run in runs})
-    rows = replace(question, costs=costs.with_batches(batches)).plans()
-    server = costs.server if question.server is None else question.server
-    return controlled(runs, costs.runs, rows), server
 
 
 def exported(profile: Profile) -> dict[str, str]:

@@ -141,7 +141,7 @@ def _print(question: Question, form: Answer, controlled: Sequence[Run]) -> None:
             by_rank = AdaptivePlans(rows, texts)
             data, text, checked = by_rank.json, by_rank.text, True
     if controlled:
-        from specplan.api.planning import compared
+        from specplan.api.plan import compared
         from specplan.reports.controller import ControllerReport
 
         data, text, comment = ControllerReport(*compared(question, controlled)).added(data, text)

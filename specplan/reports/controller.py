@@ -11,7 +11,7 @@ from specplan.reports.table import folded
 
 
 class ControllerReport:
-    """The gains of a controller, as text and JSON.
+    """The gains of a controller, as text and JSON. It prints as the sentences of `specplan plan`.
 
     gains: the gains by batch size. server: the server whose flags are shown; None: all.
     """
@@ -28,11 +28,14 @@ class ControllerReport:
             "flags": self.flags,
         }
 
+    def __str__(self) -> str:
+        return "\n".join(map(folded, self.lines()))
+
     def added(
         self, data: Callable[[], Mapping[str, Any]], text: Callable[[], str]
     ) -> tuple[Callable[[], Mapping[str, Any]], Callable[[], str], str]:
         """Returns functions that write a plan with the comparison, and a comment for flags."""
-        lines = "\n".join(map(folded, self.lines()))
+        lines = str(self)
         return (
             lambda: {**data(), "controller": self.json()},
             lambda: f"{text()}\n\n{lines}",

@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 from click.testing import CliRunner, Result
 
+import specplan as sp
 from simulator.choice.controlled import ControllerGain, pays_from
 from specplan.main import main
 
@@ -73,6 +74,20 @@ def test_the_sentence_names_where_it_pays_and_the_servers_flags() -> None:
     never = plan(*RUNS[:4], "--controller", "batch=4,total_tps=700").stdout
     assert "controller does not pay at batch 4 over K = 7" in " ".join(never.split())
     assert "Its flags" not in never
+
+
+def test_python_says_the_same_of_a_controller() -> None:
+    runs, chosen = [], []
+    for batch, (plain, fixed, adaptive) in PUBLISHED.items():
+        runs.append(sp.Run.of(0, batch=batch, tpot=1e3 * batch / plain))
+        runs.append(sp.Run.of(7, batch=batch, tpot=1e3 * batch / fixed, length=4))
+        chosen.append(sp.Run.of(0, batch=batch, tpot=1e3 * batch / adaptive))
+    report = sp.plan(sp.Runs(runs)).against_controller(chosen)
+    data = json.loads(plan(*RUNS, *CHOSEN, "--json").stdout)["controller"]
+    assert report.json()["pays_from"] == data["pays_from"]
+    assert str(report) in plan(*RUNS, *CHOSEN).stdout
+    with pytest.raises(ValueError, match="`controller` needs costs of a server"):
+        sp.plan(sp.Iid(0.8), sp.Ratio(0.05)).against_controller(chosen)
 
 
 @pytest.mark.parametrize(
