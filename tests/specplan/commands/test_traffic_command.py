@@ -26,7 +26,7 @@ def gpu(tmp_path: Path) -> str:
     target, draft = tmp_path / "target.json", tmp_path / "draft.json"
     target.write_text(json.dumps(LLAMA), encoding="utf-8")
     draft.write_text(json.dumps(LLAMA | {"num_hidden_layers": 2}), encoding="utf-8")
-    return f"--target-config {target} --draft-config {draft} --gpu h100 --alpha 0.7"
+    return f"--target-config {target} --draft-config {draft} --gpu h100 --alpha 0.7 --max-gamma 8"
 
 
 @pytest.fixture
