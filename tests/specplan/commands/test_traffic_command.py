@@ -137,7 +137,7 @@ def test_the_advised_gamma_of_a_rate_is_the_one_that_plan_advises_there(
     (tmp_path / "draft.json").write_text(json.dumps(head), encoding="utf-8")
     words = f"{gpu} --engine vllm"
     found = run_json(f"--rate 0.001 --prompt-tokens 10 --output-tokens 3000 {words}", "traffic")
-    plan = run_json(f"{words} --context 1510 --max-gamma 8")
+    plan = run_json(f"{words} --context 1510")
     assert found["rows"][1]["advised_gamma"] == found["schedule"][0]["gamma"]
     assert found["schedule"][0]["gamma"] == plan["advised_gamma"]
     assert found["rows"][1]["gain_probability"] == pytest.approx(plan["gain_probability"], abs=0.05)
