@@ -62,6 +62,23 @@ class Remark(Notice):
     """A notice of a choice that was made for the user, and that needs no care."""
 
 
+Listener = Callable[[str, type[Notice]], object]
+_listeners: list[Listener] = []
+
+
+@contextmanager
+def heard(listener: Listener) -> Iterator[None]:
+    """Calls `listener` with each notice of this context, in place of Python's warnings."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
 def notice(message: str, category: type[Notice] = Notice) -> None:
-    """Notifies the user through Python's own warnings."""
-    warnings.warn(message, category, stacklevel=2)
+    """Notifies the innermost listener (`heard`); without one, through Python's own warnings."""
+    if _listeners:
+        _listeners[-1](message, category)
+    else:
+        warnings.warn(message, category, stacklevel=2)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from estimator.progress import Notice
+from estimator.progress import heard
 from simulator.cost.costs import Costs
 from specplan.api.inputs import Accepting, Costing, both, costs_of
 from specplan.api.plan import PlanResult, Plans, exportable
@@ -79,10 +78,10 @@ def exported(profile: Profile) -> dict[str, str]:
     """Returns flags by server that can run the profile's drafts; notes are comments above them."""
     from specplan.reports.flags import exported_to
 
-    flags = {}
+    flags, notes = {}, list[str]()
     for server in exported_to():
-        with suppress(ValueError), warnings.catch_warnings(record=True) as notes:
-            warnings.simplefilter("always", Notice)
+        notes.clear()
+        with suppress(ValueError), heard(lambda note, _: notes.append(f"# {note}\n")):
             answer = plan(profile, server=server).flags()
-            flags[server] = "".join(f"# {note.message}\n" for note in notes) + answer
+            flags[server] = "".join(notes) + answer
     return flags

@@ -1,7 +1,6 @@
 """Commands whose options are fields of classes: each stated option is read, or refused by name."""
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
@@ -72,20 +71,12 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the function in `ways` that the options select; prints a `Notice` as a warning."""
-        from estimator.progress import Notice, Remark
+        from estimator.progress import Notice, Remark, heard
 
-        with warnings.catch_warnings(), announced(ctx.info_name or ""):
-            others = warnings.showwarning
+        def show(message: str, category: type[Notice]) -> None:
+            (print_note if issubclass(category, Remark) else warn)(flagged(message, ctx))
 
-            def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
-                if issubclass(category, Remark):
-                    return print_note(flagged(str(message), ctx))
-                if issubclass(category, Notice):
-                    return warn(flagged(str(message), ctx))
-                return others(message, category, *where)
-
-            warnings.simplefilter("always", Notice)
-            warnings.showwarning = show  # type: ignore[assignment]
+        with heard(show), announced(ctx.info_name or ""):
             try:
                 if not self.ways:
                     return super().invoke(ctx)

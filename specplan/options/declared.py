@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, field, fields, is_dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args
 
 import click
 
@@ -42,7 +43,7 @@ class Whole(click.ParamType[int]):
 COUNT = Whole(1)
 DRAFTED = Whole(1, 10_000)
 # Types of options by the annotation of their field; an option of a `bool` is a flag.
-_TYPES = {"float": float, "int": Whole(), "Path": click.Path(path_type=Path)}
+_TYPES: dict[Any, Any] = {float: float, int: Whole(), Path: click.Path(path_type=Path)}
 # A field in a docstring: the name, then help in one or several lines.
 _HELP = re.compile(r"^(\w+): (.*(?:\n  .*)*)", re.MULTILINE)
 
@@ -94,12 +95,13 @@ def declare(record: type[Any], **options: Any) -> type[Any]:
     Types, defaults and help are the record's own. options: for fields whose option needs more or
       others than these, an `option` or `rare` by the field's name.
     """
-    own = [each for each in fields(record) if each.name in vars(record).get("__annotations__", {})]
-    found = {each.name: options.get(each.name, option()) for each in own}
-    for each in own:
-        if found[each.name].default is None and each.default not in (MISSING, ()):
-            found[each.name].default = each.default
-    _DECLARED[record] = found
+    named = _annotations(record)
+    typed = [part for part in fields(record) if part.name in named]
+    options = {part.name: options.get(part.name, option()) for part in typed}
+    for part in typed:
+        if options[part.name].default is None and part.default not in (MISSING, ()):
+            options[part.name].default = part.default
+    _DECLARED[record] = options
     return record
 
 
@@ -123,9 +125,7 @@ def takes(
         for name, each in reversed(found.items()):
             if name in before or name in without:
                 continue
-            annotated = getattr(each.type, "__name__", str(each.type))
-            typed = annotated.removesuffix(" | None").rpartition(".")[2]
-            settings: Any = {"type": _TYPES.get(typed), "is_flag": typed == "bool" or None}
+            settings: Any = {"type": _TYPES.get(each.type), "is_flag": each.type is bool or None}
             settings |= each.metadata["settings"] | {"heading": heading, "cls": Option}
             if each.default is not None:
                 settings["default"] = each.default
@@ -141,11 +141,22 @@ def flags_of(declaration: Field[Any]) -> tuple[str, ...]:
     return declaration.metadata["names"] or (f"--{declaration.name.replace('_', '-')}",)
 
 
+def _annotations(part: type[Any]) -> Mapping[str, Any]:
+    """Returns the types of the fields that a class itself declares, by name."""
+    return inspect.get_annotations(part, eval_str=True)
+
+
+def _given(hint: Any) -> Any:
+    """Returns the type of a field that may also be None, without None."""
+    others = [kind for kind in get_args(hint) if kind is not NoneType]
+    return others[0] if len(others) == 1 and NoneType in get_args(hint) else hint
+
+
 def declared(record: type[Any]) -> Mapping[str, Field[Any]]:
     """Returns the options of a class and its base classes by field name; its own come first."""
     known: dict[str, Field[Any]] = {}
     for part in record.__mro__:
-        types: Mapping[str, Any] = vars(part).get("__annotations__", {})
+        types = {name: _given(hint) for name, hint in _annotations(part).items()}
         own: Mapping[str, Any] = vars(part).get("__dataclass_fields__", vars(part))
         own = _DECLARED.get(part, own)
         helps = dict(_HELP.findall(inspect.cleandoc(part.__doc__ or "")))

@@ -1,7 +1,6 @@
 """Refuses models, prompts and sampling that cannot be used, before PyTorch is loaded."""
 
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -45,6 +44,7 @@ def refuse_early(stated: Mapping[str, Any]) -> None:
 
 
 def _refuse_prompts(text: PromptSettings, prompt: str | None) -> None:
+    from estimator.progress import heard
     from estimator.prompts.prompts import wanted_prompts
 
     source = text.prompts
@@ -52,8 +52,7 @@ def _refuse_prompts(text: PromptSettings, prompt: str | None) -> None:
     large = large and os.path.getsize(str(source)) > MOST_BYTES
     if text.dataset is not None or large:
         return
-    with warnings.catch_warnings():  # the run's own reading gives them
-        warnings.simplefilter("ignore")
+    with heard(lambda *_: None):  # the run's own reading gives the notices
         wanted_prompts(text, prompt)
 
 

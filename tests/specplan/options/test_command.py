@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from estimator.progress import notice
+from estimator.progress import Notice, heard, notice
 from specplan.options.command import Command, fill, reads
 
 HERE = __name__
@@ -111,3 +111,14 @@ def test_fill_without_ways_names_the_command() -> None:
     alone = click.Command("alone", params=[click.Option(["--beams"])])
     with pytest.raises(click.UsageError, match=r"--beams cannot be given with alone"):
         fill(alone.make_context("alone", ["--beams", "2"]), [Shown])
+
+
+def test_notices_go_to_the_innermost_listener_and_else_to_python() -> None:
+    outer, inner = list[str](), list[str]()
+    with heard(lambda text, _: outer.append(text)):
+        with heard(lambda text, _: inner.append(text)):
+            notice("one")
+        notice("two")
+    assert (inner, outer) == (["one"], ["two"])
+    with pytest.warns(Notice, match="three"):
+        notice("three")
