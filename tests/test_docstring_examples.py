@@ -14,7 +14,7 @@ MODULES = sorted(
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_an_example_prints_what_it_shows(module: str) -> None:
+def test_an_example_prints_its_shown_output(module: str) -> None:
     found = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
     assert found.attempted > 0
     assert found.failed == 0

@@ -96,7 +96,7 @@ def complete() -> Profile:
 
 
 @pytest.mark.parametrize("each", PRINTED, ids=named)
-def test_a_command_prints_what_is_shown(
+def test_a_command_prints_its_shown_output(
     each: Example, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(desk)
@@ -175,7 +175,7 @@ FORMS = sorted((ROOT / ".github").glob("*/*.yml"))
 
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.name)
-def test_what_github_reads_is_of_this_repository(path: Path) -> None:
+def test_github_files_are_of_this_repository(path: Path) -> None:
     read = yaml.safe_load(path.read_text(encoding="utf-8"))
     if path.parent.name == "workflows":
         run = [step.get("run", "") for job in read["jobs"].values() for step in job["steps"]]

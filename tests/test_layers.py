@@ -101,7 +101,7 @@ def test_imports_point_down_inside_a_package(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", ROOMS)
-def test_every_room_says_what_lives_there(package: str) -> None:
+def test_every_room_has_a_docstring_of_one_line(package: str) -> None:
     rooms = [path for path in sorted((ROOT / package).iterdir()) if list(path.glob("*.py"))]
     for room in rooms:
         assert room.name in ROOMS[package]

@@ -122,7 +122,7 @@ def own_counts(head: Path, text: tuple[int, ...], *, before: int, gamma: int) ->
 
 
 @pytest.mark.parametrize("ids", ["all", "every other"])
-def test_vllm_accepts_of_an_eagle_3_head_what_this_decoder_does(ids: str, tmp_path: Path) -> None:
+def test_vllm_accepts_as_many_eagle_3_drafts_as_this_decoder(ids: str, tmp_path: Path) -> None:
     head = weights_folder("eagle3")
     if ids != "all":
         head = every_other_id(tmp_path, head)
@@ -177,7 +177,7 @@ def test_a_validation_on_vllm_predicts_the_steps_that_it_counts(vllm: Vllm) -> N
     assert row["predicted_target_calls"] == pytest.approx(row["target_calls"], abs=1e-6)
 
 
-def test_a_gamma_above_what_vllm_takes_is_noticed(vllm: Vllm) -> None:
+def test_a_gamma_above_the_limit_of_vllm_is_noticed(vllm: Vllm) -> None:
     # It starts, and drafts no further than its --max-model-len.
     with vllm.serve(Setting(200)) as server:
         own = texts(server, speculative=True)

@@ -167,7 +167,7 @@ def test_the_gains_of_verification_by_rank_have_the_means_of_their_files() -> No
             assert np.exp(logs.mean()) == pytest.approx(means[f"{way}_over_{other}"])
 
 
-def test_the_map_of_thresholds_says_what_the_plan_of_its_files_says() -> None:
+def test_the_map_of_thresholds_agrees_with_the_plan_of_its_files() -> None:
     data = recorded.compute_confidence()
     for draft in recorded.DRAFTS:
         plan = results(f"p_min/{draft}")

@@ -59,7 +59,7 @@ def test_a_writing_that_fails_at_once_names_its_own_error(tmp_path: Path) -> Non
         partial.write_text("new")
 
 
-def test_others_may_read_what_they_may_read_of_any_file(tmp_path: Path) -> None:
+def test_a_written_file_has_the_usual_permissions(tmp_path: Path) -> None:
     plain, path = tmp_path / "plain", tmp_path / "a.txt"
     plain.write_text("")
     with whole_file(path) as partial:
@@ -72,7 +72,7 @@ def write(path: Path, text: str) -> None:
         partial.write_text(text)
 
 
-def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path) -> None:
+def test_a_link_stays_and_its_target_is_written(tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     (folder / "a.txt").write_text("old")

@@ -115,7 +115,7 @@ def test_laws_of_many_positions_are_those_of_decoding_one_by_one(sampling: Sampl
         torch.testing.assert_close(together[row], warped(sampling, logits[row], text))
 
 
-def test_a_whole_texts_positions_are_penalised_by_what_came_before_each() -> None:
+def test_a_whole_texts_positions_are_penalised_by_their_own_prefixes() -> None:
     """As scoring does: the first row follows the prompt's only token."""
     laws = Sampling(0.0, repetition_penalty=2.0).laws(
         torch.tensor([[3.0, 2.0, 1.9], [3.0, 2.0, 1.9], [3.0, 2.0, 1.9]]),

@@ -67,7 +67,7 @@ def test_a_uniform_draw_of_exactly_zero_accepts_nothing_that_the_target_excludes
     assert Strict().accepts(P.first(2), q, tokens, torch.zeros(2)).tolist() == [False, True]
 
 
-def test_the_largest_uniform_draw_accepts_what_both_laws_hold_alike() -> None:
+def test_the_largest_uniform_draw_accepts_equal_probabilities() -> None:
     almost_one = torch.full((2,), 1 - 2**-24)
     q = Dense(P.probabilities[:2].clone())
     assert Strict().accepts(P.first(2), q, torch.tensor([0, 2]), almost_one).tolist() == [True] * 2

@@ -35,7 +35,7 @@ def test_greedy_output_is_the_targets_own_on_every_embedded_prompt(run_json: Run
         ("3", ("embedded via:2 ngram", "exit:8 via embedded via lookup")),
     ],
 )
-def test_drafters_are_named_and_write_what_the_target_would(
+def test_named_drafters_write_the_targets_text(
     run_json: RunJson, gamma: str, drafts: tuple[str, ...]
 ) -> None:
     asked = [word for draft in drafts for word in ("--draft", draft)]
@@ -47,7 +47,7 @@ def test_drafters_are_named_and_write_what_the_target_would(
     assert gamma != "2" or len({row["alpha"] for row in rows}) > 1
 
 
-def test_a_tree_is_run_and_its_calls_are_foretold(run_json: RunJson) -> None:
+def test_a_tree_is_run_and_its_calls_are_predicted(run_json: RunJson) -> None:
     asked = ("--draft", "embedded tree:-1,-1,-1,0,0,1", "--draft-temperature", "0", "--gamma", "2")
     rows = run_json("validate", *asked, *BRIEF, "--temperature", "0,1")["rows"]
     assert [row["draft"] for row in rows] == ["embedded, tree of 6"] * 2

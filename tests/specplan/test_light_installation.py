@@ -84,7 +84,9 @@ def test_commands_that_run_no_model_need_no_torch(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["measure", "validate", "generate --prompt a"])
-def test_a_command_that_runs_models_says_what_to_install(command: str, tmp_path: Path) -> None:
+def test_a_command_that_runs_models_names_the_package_to_install(
+    command: str, tmp_path: Path
+) -> None:
     [(status, stderr)] = statuses([command], tmp_path).values()
     assert status == 1
     assert len(stderr.splitlines()) == 1
@@ -92,7 +94,7 @@ def test_a_command_that_runs_models_says_what_to_install(command: str, tmp_path:
     assert "pip install" in stderr
 
 
-def test_a_configuration_that_is_not_counted_ahead_says_what_to_install(tmp_path: Path) -> None:
+def test_an_uncounted_configuration_names_the_package_to_install(tmp_path: Path) -> None:
     config = (CONFIGS / "llama-3.1-8b.json").read_text()
     (tmp_path / "other.json").write_text(
         config.replace('"hidden_size": 4096', '"hidden_size": 4608')

@@ -95,7 +95,7 @@ def test_ctrl_c_ends_with_130(run_failing: Failing) -> None:
     assert result.stderr.strip() == "Interrupted."
 
 
-def test_the_traceback_is_there_for_who_asks(
+def test_the_traceback_is_printed_on_request(
     run_failing: Failing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPECPLAN_TRACEBACK", "1")

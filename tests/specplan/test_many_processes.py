@@ -86,9 +86,7 @@ def place(folders: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("spread", "device_map needs a machine's devices for one process, got 2 processes here"),
     ],
 )
-def test_what_is_refused_is_refused_by_both_and_told_once(
-    place: Path, case: str, message: str
-) -> None:
+def test_both_processes_refuse_and_one_prints_why(place: Path, case: str, message: str) -> None:
     first, second = (
         json.loads((place / process / f"{case}.json").read_text()) for process in ("0", "1")
     )
@@ -99,7 +97,7 @@ def test_what_is_refused_is_refused_by_both_and_told_once(
     assert message in first["stderr"]
 
 
-def test_two_processes_resume_a_killed_run_and_measure_what_one_does(
+def test_two_processes_resume_a_killed_run_with_the_result_of_one(
     place: Path, run_json: RunJson
 ) -> None:
     output = place / "profile.json"

@@ -325,7 +325,7 @@ def test_a_tuning_makes_no_more_runs_than_it_may() -> None:
         (lambda: sp.observe(), "observe needs at least one source, got none"),
     ],
 )
-def test_what_cannot_be_planned_is_a_value_error(make: Any, message: str) -> None:
+def test_impossible_plans_raise_a_value_error(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -363,7 +363,7 @@ def test_a_module_of_our_name_is_refused_with_its_file(tmp_path: Path) -> None:
     assert str(tmp_path / "ngram.py") in last
 
 
-def test_traffic_takes_replicas_and_refuses_what_it_does_not_know() -> None:
+def test_traffic_takes_replicas_and_refuses_unknown_keywords() -> None:
     load = {"prompt_tokens": 200, "output_tokens": 100, "prompt_ms": 40, "slots": 1}
     costs = (sp.Iid(0.7), sp.Times(20, 2, verify_ms={8: 26}))
     alone = sp.traffic(*costs, rate=1, **load)

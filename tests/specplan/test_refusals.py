@@ -132,7 +132,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("words", "message"),
     [each for name in CHEAP for each in refused(name)],
 )
-def test_what_cannot_be_planned_or_told_is_refused(
+def test_impossible_plans_and_flags_are_refused(
     files: Path, words: list[str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(files)
@@ -198,7 +198,7 @@ print(json.dumps([[each.exit_code, each.stderr] for each in results]))
 """
 
 
-def test_what_can_be_known_without_torch_is_refused_without_it(models: Path) -> None:
+def test_mistakes_are_refused_without_torch(models: Path) -> None:
     cases = [case.values for case in refused("models")]
     known = [case for case in cases if case[1].startswith(WITHOUT_MODELS)]
     assert len(known) >= 2 * len(WITHOUT_MODELS)
@@ -218,7 +218,7 @@ def test_what_can_be_known_without_torch_is_refused_without_it(models: Path) -> 
     ("words", "message"),
     [each for name in ("models", "bild", "engines", "tune") for each in refused(name)],
 )
-def test_what_models_cannot_be_asked_is_refused_before_they_decode(
+def test_impossible_settings_of_models_are_refused_before_decoding(
     models: Path, words: list[str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(models)

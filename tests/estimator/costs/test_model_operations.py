@@ -70,7 +70,7 @@ def test_the_encoders_depth_is_no_matter_to_bart() -> None:
 
 
 @pytest.mark.parametrize("drafted", [20, None])
-def test_a_head_is_counted_by_what_its_token_meets(drafted: int | None, tmp_path: Path) -> None:
+def test_a_head_is_counted_by_the_weights_of_its_token(drafted: int | None, tmp_path: Path) -> None:
     target, _ = saved_pair("Llama", tmp_path, 0)
     vocabulary = target.vocabulary
     tensors = random_tensors(vocabulary=vocabulary, drafted=drafted or vocabulary)

@@ -66,7 +66,7 @@ def written(
     return path
 
 
-def test_a_header_is_what_the_writers_own_reader_finds(embedded: Path) -> None:
+def test_a_header_agrees_with_the_writers_own_reader(embedded: Path) -> None:
     path = embedded / "target.gguf"
     own, other = read_header(path), gguf.GGUFReader(path)
     assert own.fields["tokenizer.ggml.tokens"] == other.fields["tokenizer.ggml.tokens"].contents()

@@ -41,7 +41,7 @@ def test_a_batch_has_the_best_gamma_of_its_own_times() -> None:
     assert [(each.load.batch, each.gamma) for each in found] == [(4, 2), (32, 0)]
 
 
-def test_each_position_adds_what_stands_there_as_far_as_drafts_were_timed() -> None:
+def test_each_timed_position_adds_its_accepted_tokens() -> None:
     added, powers = added_by_position(PROFILE)
     assert added == pytest.approx([0.75, 0.5])
     assert powers == pytest.approx([0.75, 0.75**2])

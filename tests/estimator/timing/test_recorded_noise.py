@@ -113,7 +113,7 @@ def ran(column: int, source: np.random.Generator) -> Timed:
 
 
 @pytest.mark.parametrize("column", [0, 1], ids=["wall", "thread"])
-def test_intervals_cover_what_they_claim_on_a_loaded_machine(column: int) -> None:
+def test_intervals_have_their_coverage_on_a_loaded_machine(column: int) -> None:
     source = np.random.default_rng(column)
     missed = dict.fromkeys(("precision", "noise", "gamma 1", "gamma 4"), 0)
     for _ in range(RUNS):

@@ -224,7 +224,7 @@ def test_several_tables_are_polished_each_on_its_own() -> None:
 BLOCK = Block(1, (5,), (5, 7), 1, 0.1, 0.3, 0.1, None)
 
 
-def test_a_block_takes_what_its_clock_says_its_parts_in_proportion() -> None:
+def test_a_block_takes_its_clocks_time_and_its_parts_a_proportion() -> None:
     """Put aside for half of the wall's time, each part took half as long."""
     times = iter([3.0, 3.25])
     block = next_block(iter([BLOCK]), lambda: next(times))

@@ -129,7 +129,7 @@ def recorded(text: Sequence[int], draft_sampling: Sampling, stopping: Stopping) 
     ],
 )
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_argmax_drafts_cost_what_replay_says_along_every_text(
+def test_argmax_drafts_cost_the_replayed_calls_along_every_text(
     rule: StoppingRule, stopping: Stopping, threshold: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Calls, verified tokens and paid draft steps, for each text that the target can write."""

@@ -121,7 +121,7 @@ def test_a_narrower_draft_gives_unknown_tokens_no_probability_and_reads_them_as_
     assert model.model._text == [1, 2]  # type: ignore[attr-defined]
 
 
-def test_a_narrower_draft_reads_a_prompt_as_it_reads_what_follows() -> None:
+def test_a_narrower_draft_reads_prompt_and_text_alike() -> None:
     draft = llama()
     model = FittedModel(draft, draft.vocabulary + 10)
     unknown = draft.vocabulary + 9
@@ -131,7 +131,7 @@ def test_a_narrower_draft_reads_a_prompt_as_it_reads_what_follows() -> None:
     torch.testing.assert_close(read, draft.extend(torch.tensor([2])))
 
 
-def test_a_wider_draft_cannot_draft_what_the_target_does_not_know() -> None:
+def test_a_wider_draft_cannot_draft_tokens_unknown_to_the_target() -> None:
     draft = TabularModel(lambda text: [0.4, 0.2, 0.2, 0.2], 4)
     logits = fitted(draft, 3).extend(torch.tensor([0]))
     assert logits.softmax(dim=-1)[0].tolist() == pytest.approx([0.5, 0.25, 0.25])

@@ -81,7 +81,7 @@ def path_of(place: int, parents: Sequence[int], tokens: Sequence[int]) -> list[i
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_children_are_the_likeliest_after_what_leads_to_them(shape: str) -> None:
+def test_children_are_the_likeliest_after_their_path(shape: str) -> None:
     draft = random_table(7, VOCABULARY)
     drafter = TreeDrafter(model_drafter(draft, Sampling()), SHAPES[shape])
     drafter.start(PROMPT, PROMPT)
@@ -186,7 +186,7 @@ def test_ranks_count_the_likelier_tokens_and_equal_ones_of_smaller_id() -> None:
     assert ranks(OneHot(torch.tensor([1])), torch.tensor([1])) is None
 
 
-def test_a_chain_of_likeliest_tokens_accepts_what_argmax_drafts_do() -> None:
+def test_a_chain_of_likeliest_tokens_is_accepted_as_argmax_drafts() -> None:
     calls = []
     for drafter in (
         TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, 0, 1)),

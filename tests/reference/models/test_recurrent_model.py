@@ -38,7 +38,7 @@ def test_greedy_ids_are_those_of_generate_whatever_is_rolled_back(family: str) -
 
 
 @pytest.mark.parametrize("family", ["qwen3_5_text", "lfm2"])
-def test_a_rollback_leaves_what_reading_the_text_does(family: str) -> None:
+def test_a_rollback_leaves_the_state_of_reading_the_text(family: str) -> None:
     target = model(family)
     tokens = torch.tensor([11, 4, 17, 2, 30])
     target.start(PROMPT)

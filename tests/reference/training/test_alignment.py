@@ -42,7 +42,7 @@ def encoder_decoder(seed: int) -> EncoderDecoderModel:
 
 
 @pytest.mark.parametrize("make", [causal, encoder_decoder])
-def test_one_padded_pass_gives_what_each_lesson_alone_gives(make: type) -> None:
+def test_one_padded_pass_equals_a_pass_of_each_lesson(make: type) -> None:
     model: CachedModel = make(1)
     with torch.no_grad():
         logits, tokens = logits_along(model, LESSONS)

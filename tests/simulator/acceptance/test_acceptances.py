@@ -111,7 +111,7 @@ def test_alpha_of_rates_by_position_is_the_likeliest_of_their_counts() -> None:
     assert PositionRates((1.0, 1.0)).alpha == 1
 
 
-def test_drawn_blocks_yield_what_rates_by_position_say() -> None:
+def test_drawn_blocks_yield_the_tokens_of_rates_by_position() -> None:
     """Within five standard errors: a false alarm once in 1.7 million runs for each gamma."""
     acceptance, blocks = PositionRates((0.9, 0.6, 0.5)), 200_000
     draws = np.random.default_rng(5).random((blocks, 3)) < acceptance.conditional

@@ -70,7 +70,7 @@ def test_acceptances_multiply_to_the_running_minimum_of_the_likelihood_ratio() -
         np.testing.assert_allclose(found[start].cumprod(), expected, atol=1e-12)
 
 
-def test_ratios_by_block_give_what_ratios_by_position_do() -> None:
+def test_ratios_by_block_equal_ratios_by_position() -> None:
     ratio = SOURCE.exponential(size=8)
     by_block = np.concatenate([ratio, np.zeros(3)])[np.arange(8)[:, None] + np.arange(3)]
     np.testing.assert_allclose(block_acceptance(by_block, 3), block_acceptance(ratio, 3))

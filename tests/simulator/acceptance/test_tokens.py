@@ -93,7 +93,7 @@ def test_fraction_and_efficiency_lead_back_to_alpha(gamma: int) -> None:
     )
 
 
-def test_it_meets_what_was_measured_and_never_exceeds_the_law_between() -> None:
+def test_it_meets_measured_points_and_never_exceeds_the_law_between() -> None:
     p, q = np.array([0.6, 0.25, 0.15]), np.array([0.2, 0.3, 0.5])
 
     def law(lenience: float) -> float:

@@ -153,7 +153,7 @@ def test_the_next_run_is_near_earlier_runs() -> None:
         assert next_run(gammas, wide, tried=[0, longest])[0] <= most
 
 
-def test_the_next_run_is_the_one_whose_outcome_would_decide() -> None:
+def test_the_next_run_is_the_deciding_one() -> None:
     """γ 3 was run; γ 1 is surely worse, γ 5 may be better."""
     advice = advise(GAMMAS, law(1.2, 1.5, 1.48, deviation=(0.01, 0.01, 0.1)), tried=[0, 3])
     assert advice.next_run is not None

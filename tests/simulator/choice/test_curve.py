@@ -87,7 +87,7 @@ def test_runs_of_a_small_gain_are_kept() -> None:
     assert found.advice.next_run.gamma == 0
 
 
-def test_doubtful_lengths_widen_the_intervals_of_what_was_not_run() -> None:
+def test_doubtful_lengths_widen_the_intervals_of_gammas_without_a_run() -> None:
     posterior = infer(SERVED, PRIOR, [run(0, 7.1), run(3, 4.1, 2.85)])
     acceptance = from_counts([Accepted(3, 2.85)])
     unsure = doubtful(posterior, acceptance).curve

@@ -28,7 +28,7 @@ def compute_bound(batch: int, *, capacity: int = 32) -> CostModel:
     )
 
 
-def test_the_speed_up_is_tokens_per_block_over_what_they_cost_the_target_alone() -> None:
+def test_the_speed_up_is_tokens_per_block_over_the_targets_own_time() -> None:
     expected = expected_tokens(0.8, 3) * 0.0335 / 0.076
     assert speed_up(Iid(0.8), MEASURED, 3) == pytest.approx(expected, rel=1e-14)
     assert speed_up(Iid(0.8), MEASURED, 0) == 1
@@ -140,7 +140,7 @@ def test_gamma_shrinks_to_nothing_as_the_batch_fills_the_hardware() -> None:
     assert gammas[-2:] == [0, 0]
 
 
-def test_a_full_machine_loses_what_theorem_10_says_is_wasted() -> None:
+def test_a_full_machine_loses_the_waste_of_theorem_10() -> None:
     # All time is arithmetic, so the slow-down of a fixed γ is the increase in operations.
     factor = float(speed_up(Iid(0.7), compute_bound(1000), 4))
     assert factor == pytest.approx(1 / float(operations_factor(0.7, 4, 0.0)))

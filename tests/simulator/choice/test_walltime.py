@@ -94,7 +94,7 @@ def gain(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize(("alpha", "c"), [(0.0, 0.3), (0.5, 0.0), (0.8, 0.05), (0.9, 0.7)])
-def test_the_oracle_drafts_what_will_be_accepted_and_pays_for_it(alpha: float, c: float) -> None:
+def test_the_oracle_drafts_only_accepted_tokens_and_pays_for_them(alpha: float, c: float) -> None:
     run = np.arange(2000)
     odds = (1 - alpha) * alpha**run
     factor = (odds @ (run + 1)) / (odds @ (1 + c * run))

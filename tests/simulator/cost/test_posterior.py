@@ -157,7 +157,7 @@ def test_a_run_that_gains_more_than_its_tokens_is_named_and_not_used() -> None:
     assert infer(MACHINE, PRIOR, noisy).impossible == contradictions(noisy) == ()
 
 
-def test_a_measured_step_is_what_it_was_measured_to_be_at_its_load_only() -> None:
+def test_a_measured_step_holds_at_its_load_only() -> None:
     posterior = infer(MACHINE, PRIOR, [replace(run(0, 9.0), error=0.02), run(3, 6.0, 2.0)])
     law = posterior.seconds_per_token(LOAD, [0, 3], [1.0, 2.0])
     assert 1e3 * law.quantile(0.5)[0] == pytest.approx(9.0, rel=0.01)

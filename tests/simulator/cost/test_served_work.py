@@ -23,7 +23,7 @@ ROOFS = ("roof", "experts", "cache")
 
 @pytest.mark.parametrize("machine", [SERVED, MIXTURE])
 @pytest.mark.parametrize("load", [LoadPoint(0), LoadPoint(3000, batch=8)])
-def test_without_what_engines_add_a_block_takes_what_the_roofline_says(
+def test_without_engine_overheads_a_block_takes_the_rooflines_time(
     machine: RooflineMachine, load: LoadPoint
 ) -> None:
     conditions = Conditions(efficiency=0.5, layer_overhead_seconds=1e-5)

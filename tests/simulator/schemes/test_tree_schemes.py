@@ -125,7 +125,7 @@ class Counting(TabularModel):
         return super().extend(tokens, parents)
 
 
-def test_passes_read_what_the_tree_drafter_reads() -> None:
+def test_passes_read_the_same_tokens_as_the_tree_drafter() -> None:
     source = np.random.default_rng(5)
     for _ in range(100):
         nodes = int(source.integers(1, 12))

@@ -56,7 +56,7 @@ def written(folder: Path, traces: list[Trace]) -> Path:
     return path
 
 
-def test_auto_finds_the_pair_with_the_least_time_and_what_it_gains(profile: Path) -> None:
+def test_auto_finds_the_pair_with_the_least_time_and_its_gain(profile: Path) -> None:
     found = run_json(f"--profile {profile} --p-min auto")
     factors = {
         (point["gamma"], point["p_min"]): point["improvement_factor"] for point in found["curve"]

@@ -55,7 +55,7 @@ def test_a_gpu_has_a_row_with_and_one_without_for_each_rate(sheet: str) -> None:
     assert f"Capacity: {found['most_requests_per_second']:.3g} requests/s with speculation" in text
 
 
-def test_traffic_keeps_what_gained_in_its_own_runs_and_stays_within_what_was_observed() -> None:
+def test_traffic_keeps_gains_of_its_runs_and_stays_within_observed_lengths() -> None:
     light = "--rate 1 --prompt-tokens 100 --output-tokens 300 --prompt-ms 20"
     measured = "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.3,length=2.85"
     found = run_json(f"{measured} {light}", "traffic")
@@ -304,7 +304,7 @@ def test_a_gain_in_doubt_at_every_rate_is_named_once() -> None:
     assert f" {slow['request_ms'] / quick['request_ms']:.2f} " in text
 
 
-def test_a_schedule_ends_where_the_memory_does_and_names_what_it_leaves_out(sheet: str) -> None:
+def test_a_schedule_ends_where_the_memory_does_and_names_the_rest(sheet: str) -> None:
     long = f"--rate 1 --prompt-tokens 16000 --output-tokens 300 {sheet}"
     found = run_json(long, "traffic")
     assert found["schedule"][-1]["last_batch"] == found["most_sequences"] < 256

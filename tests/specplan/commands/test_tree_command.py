@@ -76,7 +76,7 @@ def test_dear_verification_makes_trees_small() -> None:
     assert dear < large
 
 
-def test_sglang_gets_depth_width_and_what_is_verified_and_specplan_the_tree_itself() -> None:
+def test_sglang_gets_the_trees_sizes_and_specplan_the_tree_itself() -> None:
     asked = f"{RANKS} --c 0.05 --max-nodes 6"
     best = run_json(asked, "tree")["rows"][0]["best"]
     flags = run(f"{asked} --export sglang", "tree").stdout

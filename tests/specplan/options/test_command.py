@@ -81,7 +81,7 @@ def test_defaults_come_from_the_record_else_from_the_option(invoke: Run) -> None
     assert invoke() == (0, f"{Request(gamma=4)} {Shown()}\n")
 
 
-def test_what_a_run_tells_is_printed_as_a_warning() -> None:
+def test_notices_of_a_run_are_printed_as_warnings() -> None:
     assert CliRunner().invoke(command, []).stderr == "Warning: on we go\n"
 
 

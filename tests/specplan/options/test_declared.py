@@ -82,7 +82,7 @@ def test_an_option_comes_once_and_can_be_left_out() -> None:
 
 
 @pytest.mark.parametrize(("words", "value"), [([], "None"), (["--near", "2"], "3.0")])
-def test_a_callback_gets_only_what_is_stated(words: list[str], value: str) -> None:
+def test_a_callback_gets_only_stated_values(words: list[str], value: str) -> None:
     @click.command()
     @takes(Base)
     def command(near: float | None) -> None:

@@ -62,12 +62,12 @@ def choice(arguments: str) -> str:
         ("--eggs 1 --eggs 2", "Error: --eggs must be given once, got 2"),
     ],
 )  # fmt: skip
-def test_the_way_is_told_by_what_is_stated(arguments: str, answer: str) -> None:
+def test_stated_options_select_the_way(arguments: str, answer: str) -> None:
     assert choice(arguments) == answer
 
 
 @pytest.mark.parametrize("kinds", [cost_kinds(), acceptance_kinds()], ids=["cost", "acceptance"])
-def test_every_way_has_its_options_on_the_command_and_needs_what_it_reads(
+def test_every_way_has_its_options_on_the_command(
     kinds: tuple[Any, ...],
 ) -> None:
     for kind in kinds:

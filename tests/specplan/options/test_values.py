@@ -60,7 +60,7 @@ def test_a_range_has_every_value_however_fine() -> None:
         ("0:1:0.0002,0:1:0.0002,0", f"has more than {MOST_VALUES} values"),
     ],
 )
-def test_what_is_no_list_is_refused_by_name(text: str, message: str) -> None:
+def test_values_that_are_no_list_are_refused_by_name(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=f"^.*{message.replace('(', '.')}"):
         parse_numbers(text)
 
@@ -78,7 +78,7 @@ def test_a_number_may_be_a_percentage_or_a_ratio(text: str, value: float) -> Non
     assert CliRunner().invoke(_show, ["--rate", text]).output == f"({value!r},)\n"
 
 
-def test_what_is_no_number_is_refused() -> None:
+def test_values_that_are_no_number_are_refused() -> None:
     refused = CliRunner().invoke(_show, ["--rate", "many"])
     assert refused.exit_code == 2
     assert "Invalid value for '--rate': 'many' is not a number" in refused.output

@@ -45,7 +45,7 @@ def interrupted(path: Path | None, finished: int) -> None:
         (None, "Nothing is kept: with -o FILE the traces of finished prompts would be."),
     ],
 )  # fmt: skip
-def test_ctrl_c_says_what_is_kept(
+def test_ctrl_c_names_the_kept_file(
     path: Path | None, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(KeyboardInterrupt):

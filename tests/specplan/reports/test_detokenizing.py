@@ -37,7 +37,7 @@ def test_bytes_that_never_become_a_character_come_last() -> None:
     assert list(text_pieces(of_bytes, [[65], [0xE6]], [])) == ["A", "", "\ufffd"]
 
 
-def test_a_piece_may_finish_what_stood_before() -> None:
+def test_a_piece_may_complete_an_earlier_one() -> None:
     euro = list("€".encode())
     assert piece(of_bytes, euro[:2], euro[2:]) == "€"
 

@@ -81,7 +81,7 @@ def test_transformers_gets_a_constant_schedule_that_never_stops_early() -> None:
     }
 
 
-def test_llama_cpp_is_told_to_draft_however_unsure() -> None:
+def test_llama_cpp_gets_a_p_min_of_0() -> None:
     assert words_of(export("llama.cpp", gamma=4, draft=Drafted("my draft.gguf"))) == {
         "--spec-type": "draft-simple", "--model-draft": "my draft.gguf",
         "--spec-draft-n-max": "4", "--spec-draft-p-min": "0",
@@ -139,7 +139,7 @@ def test_gamma_zero_exports_no_flag(text: str) -> None:
     assert text.startswith("# gamma is 0")
 
 
-def test_llama_cpp_is_told_to_draw_where_drawn_drafts_were_planned() -> None:
+def test_llama_cpp_draws_drafts_if_drawn_drafts_were_planned() -> None:
     flags = export("llama.cpp", gamma=4, draft=replace(DRAFT, sampling="sampled"))
     assert flags.endswith(" --spec-draft-sampling probabilistic")
     assert "sampling" not in export("llama.cpp", gamma=4, draft=replace(DRAFT, sampling="argmax"))
@@ -174,7 +174,9 @@ def test_llama_cpps_flags_are_in_the_table_of_arguments_that_its_wheel_holds() -
         ("llama.cpp", "lookup:vllm", "# llama.cpp copies from the latest"),
     ],
 )  # fmt: skip
-def test_a_comment_names_what_another_lookup_does(server: str, lookup: str, start: str) -> None:
+def test_a_comment_names_the_difference_of_another_lookup(
+    server: str, lookup: str, start: str
+) -> None:
     assert copying(server, lookup).startswith(start)
 
 
@@ -193,7 +195,7 @@ def test_transformers_still_has_the_settings_of_a_lookup() -> None:
     assert set(given) <= set(vars(GenerationConfig()))
 
 
-def test_comments_say_what_vllm_does_with_a_schedule() -> None:
+def test_comments_name_the_limits_of_a_schedule_of_vllm() -> None:
     text = export_schedule("vllm", RANGES, draft=Drafted("a draft", "EAGLE-3"))
     assert "Above the last range vLLM keeps its number" in text.splitlines()[0]
     # A schedule with 0 can stall vLLM: the comment says why 1 is there.
@@ -264,7 +266,7 @@ def test_a_way_to_draft_that_a_server_lacks_is_refused(
 
 
 @pytest.mark.skipif("SPECPLAN_VLLM" not in os.environ, reason="needs SPECPLAN_VLLM")
-def test_vllm_itself_takes_what_is_exported(tmp_path: Path) -> None:
+def test_vllm_itself_takes_exported_flags(tmp_path: Path) -> None:
     draft = tmp_path / "draft"
     draft.mkdir()
     target = weights_folder("target")

@@ -36,13 +36,13 @@ def _writer(output: Path | None) -> None:
         (True, True),
     ],
 )
-def test_what_json_lacks_becomes_plain_or_null(value: object, expected: object) -> None:
+def test_values_that_json_lacks_become_plain_or_null(value: object, expected: object) -> None:
     [found] = json.loads(json_text({"a": value})).values()
     assert found == expected
     assert type(found) is type(expected)
 
 
-def test_what_has_no_json_form_is_an_error_not_a_string() -> None:
+def test_values_without_a_json_form_are_an_error() -> None:
     with pytest.raises(TypeError, match="cannot write object as JSON"):
         json_text({"a": object()})
 

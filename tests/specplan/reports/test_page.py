@@ -156,7 +156,7 @@ def test_flags_are_those_of_servers_that_can_draft_so(
     assert flags is None or flags in page
 
 
-def test_the_answer_is_told_to_programs_too(reported, tmp_path: Path) -> None:
+def test_the_answer_is_printed_as_json_too(reported, tmp_path: Path) -> None:
     page = reported(made_profile("d", alpha=0.8, c=0.1))
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["headline"] == headline(page)
@@ -164,7 +164,7 @@ def test_the_answer_is_told_to_programs_too(reported, tmp_path: Path) -> None:
     assert "vllm" in summary["flags"]
 
 
-def test_doubts_are_told(reported) -> None:
+def test_doubts_are_shown(reported) -> None:
     profile = made_profile("d", alpha=0.8, c=0.1)
     noisy = replace(profile, clock=ClockCheck(0.4, 23.1, quiet=False))
     elsewhere = replace(
@@ -191,7 +191,7 @@ def test_counted_acceptances_are_shown_and_with_costs_answered(costs: bool, repo
     assert "Acceptance by position" in page
 
 
-def test_gains_are_told_by_kind_of_prompt(reported) -> None:
+def test_gains_are_shown_by_kind_of_prompt(reported) -> None:
     profile = made_profile("d", alpha=0.8, c=0.1)
     assert "By category" not in reported(profile)
     gamma = profile.optimal_gamma
@@ -256,7 +256,7 @@ def test_the_json_of_a_command_is_a_page_without_a_profile(kind: str, reported) 
         assert f"(K = {found['advised_gamma']})" in headline(page)
 
 
-def test_json_that_lacks_what_a_command_writes_is_refused(tmp_path: Path) -> None:
+def test_json_without_a_commands_keys_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_text('{"advised_gamma": 2, "curve": []}')
     refused = run(str(path), "-o", str(tmp_path / "page.html"))

@@ -43,7 +43,7 @@ def test_an_impossible_number_is_refused_by_name(wrong: dict, message: str) -> N
             possible(data, bounded=True)
 
 
-def test_the_ends_of_an_interval_are_bounded_where_they_are_asked_for() -> None:
+def test_the_ends_of_an_interval_are_bounded_on_request() -> None:
     wide = POINT | {"improvement_factor_high": 2.51}
     assert possible(wide, bounded=True) == wide
     with pytest.raises(ArithmeticError, match=r"improvement_factor_high must lie in \[0, 2.5\]"):

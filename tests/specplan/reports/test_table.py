@@ -70,5 +70,5 @@ def test_the_fastest_row_is_the_first_that_gains_most(
         (bounds(0.0, 1.0, ".1f"), "[0.0, 1.0]"),
     ],
 )
-def test_what_is_not_there_is_a_dash(text: str, expected: str) -> None:
+def test_missing_values_are_dashes(text: str, expected: str) -> None:
     assert text == expected

@@ -81,7 +81,7 @@ def test_wide_adds_where_the_time_went() -> None:
     ]  # fmt: skip
 
 
-def test_the_summary_says_what_was_measured_and_how_well_it_was_predicted() -> None:
+def test_the_summary_has_the_measurements_and_their_errors() -> None:
     assert max(map(len, lines_of(ROW))) <= 80
     numbers = " ".join(numbers_of(ROW))
     assert numbers.startswith("8 125 3 ")  # prompts, tokens, timings
@@ -112,7 +112,7 @@ def unpredicted(row: SpeculativeRow, **changes: Any) -> SpeculativeRow:
     return replace(row, **names, end_to_end_predicted=None, **changes)
 
 
-def test_what_a_row_lacks_has_dashes_in_its_place() -> None:
+def test_missing_numbers_of_a_row_are_dashes() -> None:
     ends = ("predicted_ahead_low", "predicted_ahead_high", "measured_low", "measured_high")
     cells = text(replace(ROW, **dict.fromkeys(ends)), wide=True).splitlines()[2].split()
     assert cells[1:5] == ["2.00", "1.52", "1.60", "-5.0"]
@@ -145,7 +145,7 @@ def test_a_long_path_is_shown_by_its_end() -> None:
     assert heading.startswith("draft ...wn/models/small-draft, temperature 0:")
 
 
-def test_the_summary_leaves_out_what_was_not_predicted() -> None:
+def test_the_summary_leaves_out_rows_without_prediction() -> None:
     rows = (ROW, unpredicted(ROW, policy="adaptive", gamma=None))
     found = summary(
         [
@@ -192,7 +192,7 @@ def test_the_summary_says_how_precise_the_clock_was_on_how_many_prompts() -> Non
         (0.9, "Nothing was faster than the baseline: small, K=4, ran at 0.90 times"),
     ],
 )
-def test_the_last_sentence_says_what_was_seen(measured: float, sentence: str) -> None:
+def test_the_last_sentence_names_the_fastest_row(measured: float, sentence: str) -> None:
     slower = replace(ROW, gamma=8, measured=measured - 0.1)
     printed = summary_of(slower, replace(ROW, measured=measured))
     assert printed.endswith("times was predicted.")

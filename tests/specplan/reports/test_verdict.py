@@ -30,7 +30,7 @@ TIMES = "times without speculation"
          "Neither acceptance nor a speed-up is in both files."),
     ],
 )  # fmt: skip
-def test_a_verdict_names_what_differs_and_how_sure_that_is(
+def test_a_verdict_names_differences_and_their_odds(
     differences: tuple[Difference, ...], words: str
 ) -> None:
     assert verdict(differences) == words

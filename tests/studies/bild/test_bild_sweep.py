@@ -116,7 +116,7 @@ def test_only_bild_at_temperature_0_is_predicted(greedy: Sweep, sampled: Sweep) 
         assert sampled.summary()[f"mean_abs_{name}"] is None
 
 
-def test_a_row_is_written_with_what_follows_from_it(greedy: Sweep) -> None:
+def test_a_row_is_written_with_its_derived_numbers(greedy: Sweep) -> None:
     for row in greedy.rows:
         data = row.data()
         assert data["measured"] == row.measured
@@ -167,7 +167,7 @@ def test_a_grid_must_not_be_empty() -> None:
         Grid(fallback=(), rollback=(1.0,))
 
 
-def test_prediction_at_other_thresholds_prices_what_the_trace_says() -> None:
+def test_prediction_at_other_thresholds_prices_the_traces_calls() -> None:
     cost = CostModel(target_seconds={1: 1.0, 2: 1.5, 3: 2.0}, draft_seconds=0.25)
     trace = BildTrace(
         certainty=np.array([[0.9, 0.2], [0.2, 0.9], [0.9, 0.9], [0.9, 0.9], [0.9, 0.9]]),

@@ -180,7 +180,7 @@ def test_without_an_ngram_the_best_paths_are_the_heads_own() -> None:
     assert tokens[0].tolist() == lattice.tokens[:, 0].tolist()
 
 
-def test_all_paths_are_returned_where_there_are_fewer_than_asked_for() -> None:
+def test_all_paths_are_returned_where_there_are_fewer_than_requested() -> None:
     lattice = random_lattice(np.random.default_rng(5), steps=3, k=2)
     arcs = read_lattice(lattice, None, [])
     assert best_paths(lattice, arcs, count=100)[0].shape == (8, 3)

@@ -134,7 +134,7 @@ def test_every_way_to_draft_is_replayed_as_it_is_decoded(
     assert calls["2-gram, p = 5"] <= calls["2-gram, p = 1"]
 
 
-def test_an_analysis_says_what_the_replay_of_each_way_says(
+def test_an_analysis_agrees_with_the_replay_of_each_way(
     automaton: Automaton, texts: list[BlockText]
 ) -> None:
     result = analyse(texts[:1], texts[1:], ngrams={"2-gram": automaton}, neural=small(), k=K)
@@ -203,7 +203,7 @@ def test_of_several_drafts_the_one_that_stands_longest_counts() -> None:
     assert accepted(drafts, np.array([[1, 2, 3]])).tolist() == [2]
 
 
-def test_what_lies_beyond_the_text_is_never_accepted() -> None:
+def test_tokens_beyond_the_text_are_never_accepted() -> None:
     assert accepted(np.array([[1, 2, 0]]), np.array([[1, 2, -1]])).tolist() == [2]
 
 
@@ -217,7 +217,7 @@ def test_the_oracle_goes_on_while_the_texts_token_is_in_the_lattice() -> None:
 @pytest.mark.parametrize(
     ("lengths", "calls"), [([], 0), ([0], 1), ([0, 0, 0], 3), ([2, 0, 0], 1), ([1, 0, 5, 0], 2)]
 )
-def test_a_call_emits_what_stands_and_one_token_more(lengths: list[int], calls: int) -> None:
+def test_a_call_emits_the_accepted_tokens_and_one_more(lengths: list[int], calls: int) -> None:
     assert target_calls(np.array(lengths, np.int64)) == calls
 
 

@@ -67,7 +67,7 @@ def trained_heads(model: Any, folder: Path, steps: int, planned: int) -> Heads:
     return heads
 
 
-def test_heads_learn_what_lies_ahead_and_the_model_stays_as_it_was(tmp_path: Path) -> None:
+def test_heads_learn_later_tokens_and_the_model_stays_unchanged(tmp_path: Path) -> None:
     model = tiny_model().requires_grad_(False)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     windows = windows_of(CYCLE, 32, heads=HEADS)

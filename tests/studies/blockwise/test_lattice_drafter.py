@@ -164,7 +164,7 @@ def test_a_policy_ends_a_rescored_draft() -> None:
     assert len(draft.tokens) == 1
 
 
-def test_what_cannot_rescore_is_refused() -> None:
+def test_drafters_that_cannot_rescore_are_refused() -> None:
     target = TabularModel(TARGET, VOCABULARY)
     with pytest.raises(ValueError, match=r"k must lie in \[1, 3\], the tokens of the voc.*got 4"):
         drafter(target, "2-gram", k=4)
