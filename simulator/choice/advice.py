@@ -17,9 +17,9 @@ NEAR = 0.01
 # Least probability of a gain at which speculation is advised. Below one half, a loss is likelier
 # than a gain. `benchmarks/published_advice.py` prints the speed lost with other values.
 THRESHOLD = 0.5
-# If probabilities are not calibrated for a kind of draft, the decision is open between these two:
-# only a loss that is almost certain needs no run.
-UNDECIDED = (0.05, 0.9)
+# If probabilities are not calibrated for a kind of draft, the decision is open up to this one. Only
+# where no draw gains (no token is ever accepted, for example) does it need no run.
+UNDECIDED = 0.9
 # A measured γ is replaced by a γ whose median speed is higher by this share. To wait for a
 # probability of 90 % instead costs twice as much speed (`benchmarks/published_advice.py`).
 BEATEN = 0.03
@@ -83,7 +83,7 @@ class Advice:
       speed-ups are exact.
     certain: whether the speed-up of `named` exceeds 1 with a probability above 95 %.
     undecided: whether `named` must be measured before a decision, because predicted probabilities
-      between 0.05 and 0.9 are not reliable for this kind of draft.
+      up to 0.9 are not reliable for this kind of draft.
     measured: whether `named` was run, and no other γ is likely to be much faster.
     next_run: the proposed next run; None if no run is worth its time.
 
@@ -147,7 +147,7 @@ def advise(
     kept = _measured_choice(gammas, law, able & np.isin(gammas, timed), medians, margin)
     at = int((medians >= medians[top] - margin).argmax()) if kept is None else kept
     probability = float(law.exceeds(1.0)[at])
-    undecided = not calibrated and kept is None and UNDECIDED[0] <= probability <= UNDECIDED[1]
+    undecided = not calibrated and kept is None and 0 < probability <= UNDECIDED
     # A gain of at most `near` is not worth a draft.
     likely = probability >= THRESHOLD and float(medians[top]) > margin
     # Index in [0, *gammas], where 0 is no speculation.

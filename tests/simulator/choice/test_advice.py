@@ -78,14 +78,13 @@ def test_the_threshold_decides_between_a_draft_and_none(shift: float) -> None:
 @pytest.mark.parametrize(
     ("probability", "gamma", "test"),
     [
-        (UNDECIDED[0] - 1e-6, 0, None),
-        (UNDECIDED[0] + 1e-6, 0, 3),
+        (0.001, 0, 3),
         (0.76, 0, 3),
-        (UNDECIDED[1] - 1e-6, 0, 3),
-        (UNDECIDED[1] + 1e-6, 3, None),
+        (UNDECIDED - 1e-6, 0, 3),
+        (UNDECIDED + 1e-6, 3, None),
     ],
 )
-def test_a_kind_that_is_not_calibrated_is_undecided_between_its_limits(
+def test_a_kind_that_is_not_calibrated_is_undecided_up_to_its_limit(
     probability: float, gamma: int, test: int | None
 ) -> None:
     advice = odds(probability, calibrated=False)
@@ -93,10 +92,11 @@ def test_a_kind_that_is_not_calibrated_is_undecided_between_its_limits(
     assert odds(probability).test_gamma is None
 
 
-def test_only_a_loss_that_is_almost_certain_needs_no_run() -> None:
-    """A draft model with a probable loss of 75 % is measured first."""
-    assert odds(0.25, calibrated=False).test_gamma == 3
-    assert odds(0.04, calibrated=False).test_gamma is None
+def test_only_a_loss_in_every_draw_needs_no_run() -> None:
+    """A draft model with a probable loss of 98 % is measured first, one that never gains is not."""
+    assert odds(0.02, calibrated=False).test_gamma == 3
+    never = advise(GAMMAS, law(0.9, 0.8, 0.7, deviation=0.01), calibrated=False)
+    assert (never.gamma, never.test_gamma, never.gain_probability) == (0, None, 0.0)
 
 
 @pytest.mark.parametrize(
