@@ -18,6 +18,7 @@ from estimator.costs.kernel_tables import MeasuredKernels
 from estimator.costs.same_chip import OtherMemory, kernels_of
 from simulator.cost.fitted.kernels import KernelMachine
 from simulator.cost.fitted.machine import PARAMETERS, Machine, RooflineMachine, Work
+from simulator.cost.fitted.matrices import PLAIN_CACHES
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import Deployment
 from simulator.cost.roofline.hardware import (
@@ -27,7 +28,7 @@ from simulator.cost.roofline.hardware import (
     find_hardware,
     own_hardware,
 )
-from simulator.cost.roofline.shapes import CacheLayers, DraftShape, ModelShape, Weights
+from simulator.cost.roofline.shapes import CacheLayers, DraftShape, Matrix, ModelShape, Weights
 from simulator.cost.roofline.sharing import Conditions
 
 HERE = Path(__file__).parent
@@ -158,12 +159,45 @@ def _format(name: str) -> NumberFormat:
     return NumberFormat(name, 1, 32, 4 * (bits - 1), "int8", everywhere=True)
 
 
-def _weights(kind: str, values: int, stored: NumberFormat, *routed: int) -> Weights:
-    """Returns weights; routed: experts, active and inner size of experts."""
+def _weights(
+    known: Mapping[str, Any], kind: str, values: int, stored: NumberFormat, *routed: int
+) -> Weights:
+    """Returns weights of a model; routed: experts, active and inner size of experts."""
     size = values * stored.bytes_per_value
     # Checkpoints in FP8 have activations in FP8, too.
     computed = stored.product_format("fp8" if stored.name == "fp8" else "bfloat16")
-    return Weights(kind, values, size, computed, *routed)  # type: ignore[arg-type]
+    found = Weights(kind, values, size, computed, *routed)  # type: ignore[arg-type]
+    return replace(found, matrices=_matrices(kind, values, known))
+
+
+def _matrices(kind: str, values: int, known: Mapping[str, Any]) -> tuple[Matrix, ...]:
+    """Returns the matrices of weights whose page states a configuration, by its sizes.
+
+    What they leave of `values` (a head's second input, for example) is a further matrix. Empty if
+    they are more than `values`, or of a kind of layer that is not known.
+    """
+    hidden, layers, caches = known["hidden"], known["layers"], known["caches"]
+    # Weights of a draft name their format before the number of experts.
+    routed = (each for each in known["weights"] if each[0] == "experts")
+    experts = next((next(size for size in each[2:] if isinstance(size, int)) for each in routed), 0)
+    found: list[Matrix] = []
+    if kind == "attention" and caches[0]["kind"] == "latent":  # of DeepSeek-V3 and Kimi-K2
+        heads = known["heads"]
+        found = [Matrix(2112, hidden, "whole"), Matrix(192 * heads, 1536), Matrix(256 * heads, 512)]
+        found.append(Matrix(hidden, 128 * heads, "inputs"))
+    elif kind == "attention" and all(each["kind"] in PLAIN_CACHES for each in caches):
+        queries, kept = (int(caches[0][name]) for name in ("operations", "bytes_per_token"))
+        found = [Matrix(queries // 4 + kept // 2, hidden), Matrix(hidden, queries // 4, "inputs")]
+    elif kind == "feed-forward":
+        found = [Matrix(experts, hidden, "whole")] if experts else []
+        inner = round((values / layers / hidden - experts) / 3)
+        found += [Matrix(2 * inner, hidden), Matrix(hidden, inner, "inputs")] if inner else []
+    every = values / layers / hidden
+    rest = every - sum(each.outputs * each.inputs for each in found) / hidden
+    if rest < -0.01 * every:
+        return ()
+    found += [Matrix(round(rest), hidden)] if found and rest > 0.01 * every else []
+    return tuple(each._replace(count=layers) for each in found)
 
 
 def _caches(known: list[dict[str, Any]], share: int = 1) -> tuple[CacheLayers, ...]:
@@ -182,9 +216,9 @@ def _model(name: str, weights: str, *, share: int = 1) -> ModelShape:
     for kind, values, *routed in known["weights"]:
         kept = kind in ("embedding", "head") and not stored.everywhere
         if kept or (weights.startswith("experts") and kind != "experts"):
-            parts.append(_weights(kind, values, FORMATS["bfloat16"], *routed))
+            parts.append(_weights(known, kind, values, FORMATS["bfloat16"], *routed))
         else:
-            parts.append(_weights(kind, values, stored, *routed))
+            parts.append(_weights(known, kind, values, stored, *routed))
     sizes = (known["layers"], known["hidden"], known["heads"], known["vocabulary"])
     return ModelShape(name, *sizes, tuple(parts), _caches(known["caches"], share), "bfloat16")
 
@@ -197,7 +231,7 @@ def _draft(name: str, target: ModelShape) -> DraftShape:
     if "model" in known:
         return DraftShape("model", _model(known["model"], known["weights"]), False, None, 0)
     parts = tuple(
-        _weights(kind, values, _format(stored), *routed)
+        _weights(known, kind, values, _format(stored), *routed)
         for kind, values, stored, *routed in known["weights"]
     )
     sizes = (known["layers"], known["hidden"], known["heads"], 1)

@@ -180,8 +180,8 @@ def _row(facts: dict[str, str]) -> Row:
         prompt = str(PROMPT_TOKENS[facts["dataset"]])
         context = context or str(int(prompt) + int(facts["output"]) // 2)
     ratio = USUAL_PROMPTS
-    if facts["dataset"].startswith("context"):
-        ratio = 0.0  # the benches of these rows leave prompts out
+    if facts["dataset"].startswith("context") or facts["measure"] == "decode":
+        ratio = 0.0  # these rows leave prompts out, or other GPUs read them
     elif prompt and facts["output"]:
         ratio = float(prompt) / float(facts["output"])
     # A token waits for the prompts of the other sequences; a throughput has its own prompt, too.

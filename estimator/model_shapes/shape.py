@@ -1,7 +1,6 @@
 """The shape of a model from its config.json: its counts in the storage formats of its weights."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,8 +37,9 @@ class Storage:
         stored_bytes = of.values * form.bytes_per_value
         computed_in = form.product_format(self.activations)
         return Weights(
-            of.kind, of.values, stored_bytes, computed_in, of.experts, of.active, of.inner, of.held
-        )
+            of.kind, of.values, stored_bytes, computed_in, of.experts, of.active, of.inner, of.held,
+            of.matrices,
+        )  # fmt: skip
 
 
 def shape_of(
@@ -73,15 +73,18 @@ def shape_of(
 
 def stored_weights(counted: Iterable[CountedWeights], stored: Storage) -> tuple[Weights, ...]:
     """Returns the weights in their storage formats, summed over equal kinds and formats."""
-    totals: Counter[tuple[NumberFormat, CountedWeights]] = Counter()
+    totals: dict[tuple[NumberFormat, CountedWeights], CountedWeights] = {}
     for each in counted:
         quantised = each.quantised or stored.quantised.everywhere
         form = stored.quantised if quantised else stored.plain
-        totals[form, replace(each, values=0, quantised=False)] += each.values
-    return tuple(
-        stored.weights(replace(each, values=values), form)
-        for (form, each), values in totals.items()
-    )
+        alike = replace(each, values=0, quantised=False, matrices=())
+        found = totals.get((form, alike), alike)
+        totals[form, alike] = replace(
+            found,
+            values=found.values + each.values,
+            matrices=(*found.matrices, *each.matrices),
+        )
+    return tuple(stored.weights(each, form) for (form, _), each in totals.items())
 
 
 def storage(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
@@ -11,7 +11,7 @@ from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from simulator.cost.roofline.shapes import CacheKind, CacheLayers, WeightKind
+from simulator.cost.roofline.shapes import CacheKind, CacheLayers, Divided, Matrix, WeightKind
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -32,13 +32,16 @@ _MIXING = (
     "delta", "retention", "q_proj", "k_proj", "v_proj", "o_proj",
 )  # fmt: skip
 _ROUTERS = ("gate", "router", "shared_expert_gate")
+# Projections to a latent state, which servers keep whole on every GPU.
+_LATENT = ("q_a_proj", "kv_a_proj_with_mqa")
 
 
 @dataclass(frozen=True, slots=True)
 class CountedWeights:
     """The weights of one kind (attention, experts, …) before their number format is chosen.
 
-    kind, values, experts, active, inner, held: see simulator.cost.roofline.shapes.Weights.
+    kind, values, experts, active, inner, held, matrices: see
+      simulator.cost.roofline.shapes.Weights.
     quantised: whether these weights are quantised if the model is stored quantised.
     """
 
@@ -49,6 +52,7 @@ class CountedWeights:
     active: int = 0
     inner: int = 0
     held: bool = True
+    matrices: tuple[Matrix, ...] = ()
 
 
 def count_weights(
@@ -69,6 +73,7 @@ def count_weights(
     totals: Counter[CountedWeights] = Counter()
     # Values of the experts' matrices; gate and up may be one matrix, down is one by itself.
     sizes: dict[CountedWeights, list[int]] = {}
+    sides: defaultdict[CountedWeights, dict[str, list[tuple[str, int, int]]]] = defaultdict(dict)
     for kind, name, parameter, experts in _sorted(model):
         if name.startswith(within):
             quantised = _quantised(kind, name, parameter, kept)
@@ -80,10 +85,36 @@ def count_weights(
             again = 0 if experts or kind == "embedding" else uses.get(name, 1) - 1
             if again > 0:
                 totals[replace(alike, held=False)] += again * parameter.numel()
+            if kind in LINEAR and not experts and parameter.dim() == 2:
+                module, _, own = name.removesuffix(".weight").rpartition(".")
+                for turn in range(1 + again):
+                    part = replace(alike, held=turn == 0)
+                    sides[part].setdefault(f"{module} {turn}", []).append((own, *parameter.shape))
     inner = {alike: min(matrices) // config.hidden_size for alike, matrices in sizes.items()}
+    products = {part: _products(found, config.hidden_size) for part, found in sides.items()}
     return tuple(
-        replace(alike, values=values, inner=inner.get(alike, 0)) for alike, values in totals.items()
+        replace(part, values=values, inner=inner.get(part, 0), matrices=products.get(part, ()))
+        for part, values in totals.items()
     )
+
+
+def _products(modules: Mapping[str, list[tuple[str, int, int]]], hidden: int) -> tuple[Matrix, ...]:
+    """Returns the products of modules; modules: name, outputs and inputs of their matrices.
+
+    Servers multiply matrices that read the same input as one. A module's last matrix returns hidden
+    states from heads or inner values, which GPUs divide.
+    """
+    counted: Counter[Matrix] = Counter()
+    for matrices in modules.values():
+        joined: Counter[tuple[int, Divided]] = Counter()
+        for place, (name, outputs, inputs) in enumerate(matrices, start=1):
+            if 1 < place == len(matrices) and outputs == hidden:
+                counted[Matrix(outputs, inputs, "inputs")] += 1
+            else:
+                whole = name in (*_ROUTERS, *_LATENT)
+                joined[inputs, "whole" if whole else "outputs"] += outputs
+        counted.update(Matrix(outputs, *read) for read, outputs in joined.items())
+    return tuple(each._replace(count=count) for each, count in counted.items())
 
 
 def last_layer(model: PreTrainedModel) -> str:

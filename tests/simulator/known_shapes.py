@@ -1,10 +1,22 @@
 """Shapes of two models as they are counted from their configurations, for tests without torch."""
 
-from simulator.cost.roofline.shapes import CacheLayers, DraftShape, ModelShape, WeightKind, Weights
+from simulator.cost.roofline.shapes import (
+    CacheLayers,
+    DraftShape,
+    Matrix,
+    ModelShape,
+    WeightKind,
+    Weights,
+)
 
 
-def dense(kind: WeightKind, values: int) -> Weights:
-    return Weights(kind, values, 2.0 * values, "bfloat16")
+def dense(kind: WeightKind, values: int, *matrices: Matrix) -> Weights:
+    return Weights(kind, values, 2.0 * values, "bfloat16", matrices=matrices)
+
+
+def in_layers(layers: int, first: int, inner: int, width: int) -> tuple[Matrix, Matrix]:
+    """Returns the two matrices of attention, or of a feed-forward network, in all layers."""
+    return Matrix(first, width, "outputs", layers), Matrix(width, inner, "inputs", layers)
 
 
 def weights_of(shape: ModelShape, kind: WeightKind) -> int:
@@ -33,8 +45,8 @@ LLAMA_8B = ModelShape(
     vocabulary=128256,
     weights=(
         dense("embedding", 4096 * 128256),
-        dense("attention", 32 * 4096 * (4096 + 1024) * 2),
-        dense("feed-forward", 32 * 3 * 4096 * 14336),
+        dense("attention", 32 * 4096 * (4096 + 1024) * 2, *in_layers(32, 6144, 4096, 4096)),
+        dense("feed-forward", 32 * 3 * 4096 * 14336, *in_layers(32, 28672, 14336, 4096)),
         dense("other", 65 * 4096),
         dense("head", 4096 * 128256),
     ),
@@ -48,8 +60,8 @@ LLAMA_1B = ModelShape(
     heads=32,
     vocabulary=128256,
     weights=(
-        dense("attention", 16 * 2048 * (2048 + 512) * 2),
-        dense("feed-forward", 16 * 3 * 2048 * 8192),
+        dense("attention", 16 * 2048 * (2048 + 512) * 2, *in_layers(16, 3072, 2048, 2048)),
+        dense("feed-forward", 16 * 3 * 2048 * 8192, *in_layers(16, 16384, 8192, 2048)),
         dense("other", 33 * 2048),
         dense("head", 2048 * 128256),
     ),

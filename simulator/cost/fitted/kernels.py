@@ -133,11 +133,6 @@ class KernelMachine(DeployedMachine):
         reduced = self.tables.all_reduce(rows=tokens, hidden=shape.hidden, gpus=given.tp)
         return reduced + _WAIT_SECONDS
 
-    def block_pass(self, load: LoadPoint, new_tokens: int) -> Work:
-        # Servers handle drafted tokens one sequence after the other, while the GPU waits.
-        sequences = self.deployment.conditions.replica_batch(load.batch)
-        return super().block_pass(load, new_tokens) + work(sequence=sequences * new_tokens)
-
     def prompt_work(self, tokens: float) -> Work:
         shape, given = self.deployment.target, self.deployment.conditions
         rows = CHUNK * given.dp
@@ -156,6 +151,8 @@ class KernelMachine(DeployedMachine):
             roof=others + first,
             layer=shape.layers,
             experts=max(further, 0.0),
+            # Servers handle the tokens of one sequence after the other, while the GPU waits.
+            sequence=tokens,
             cache=once,
             recache=max(again, 0.0),
             fixed=self.exchanges(shape, tokens, given) + self._choosing(shape, tokens),

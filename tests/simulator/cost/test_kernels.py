@@ -10,9 +10,9 @@ from simulator.cost.fitted.kernels import CHUNK, KernelMachine, KernelTables
 from simulator.cost.fitted.machine import PARAMETERS, Work
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.forward import roof_seconds
-from simulator.cost.roofline.shapes import CacheLayers, ModelShape, Weights
+from simulator.cost.roofline.shapes import CacheLayers, Matrix, ModelShape, Weights
 from simulator.cost.roofline.sharing import Conditions
-from tests.simulator.known_shapes import LLAMA_8B
+from tests.simulator.known_shapes import LLAMA_8B, dense
 from tests.simulator.served_machines import SERVED
 
 LOAD = LoadPoint(1000, 4)
@@ -82,7 +82,7 @@ def test_a_step_of_a_dense_model_is_its_five_products_attention_and_no_all_reduc
     layers = sum(1e-12 * n * k + 4e-6 for n, k in sides)
     assert amount(work, "roof") == pytest.approx(32 * layers + 1e-12 * 128256 * 4096 + 4e-6)
     assert amount(work, "cache") == pytest.approx(32 * 4e-6)
-    assert (amount(work, "plain"), amount(work, "block"), amount(work, "sequence")) == (1, 0, 0)
+    assert (amount(work, "plain"), amount(work, "block"), amount(work, "sequence")) == (1, 0, 4)
 
 
 def test_products_and_caches_of_as_many_rows_are_looked_up_once_for_all_batches() -> None:
@@ -175,12 +175,20 @@ def test_a_draft_takes_a_pass_for_each_token() -> None:
 
 def test_a_mixture_s_router_is_one_product_that_every_gpu_has_whole() -> None:
     routed = Weights("experts", 6 * 3 * 8 * 4096 * 512, 1e9, "bfloat16", 8, active=2, inner=512)
-    router = Weights("feed-forward", 32 * 4096 * 128, 32 * 4096 * 256.0, "bfloat16")
+    router = dense("feed-forward", 32 * 4096 * 128, Matrix(128, 4096, "whole", 32))
     attention = tuple(each for each in LLAMA_8B.weights if each.kind == "attention")
     of = machine(replace(LLAMA_8B, weights=(*attention, router, routed)), tp=4)
     of.plain_work(LOAD)
     products = {each[1:4] for each in lookups(of) if each[0] == "product"}
     assert products == {(4, 1536, 4096), (4, 4096, 1024), (4, 128, 4096)}
+
+
+def test_weights_whose_matrices_were_not_counted_are_one_in_each_layer() -> None:
+    whole = tuple(replace(each, matrices=()) for each in LLAMA_8B.weights)
+    of = machine(replace(LLAMA_8B, weights=whole))
+    of.plain_work(LOAD)
+    products = {each[1:4] for each in lookups(of) if each[0] == "product"}
+    assert products == {(4, 10240, 4096), (4, 43008, 4096), (4, 128256, 4096)}
 
 
 def test_several_gpus_over_pcie_are_not_covered() -> None:
