@@ -18,7 +18,6 @@ from estimator.costs.kernel_tables import MeasuredKernels
 from estimator.costs.same_chip import OtherMemory, kernels_of
 from simulator.cost.fitted.kernels import KernelMachine
 from simulator.cost.fitted.machine import PARAMETERS, Machine, RooflineMachine, Work
-from simulator.cost.fitted.matrices import PLAIN_CACHES
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import Deployment
 from simulator.cost.roofline.hardware import (
@@ -28,7 +27,8 @@ from simulator.cost.roofline.hardware import (
     find_hardware,
     own_hardware,
 )
-from simulator.cost.roofline.shapes import CacheLayers, DraftShape, Matrix, ModelShape, Weights
+from simulator.cost.roofline.matrices import PLAIN_CACHES, Matrix
+from simulator.cost.roofline.shapes import CacheLayers, DraftShape, ModelShape, Weights
 from simulator.cost.roofline.sharing import Conditions
 
 HERE = Path(__file__).parent
@@ -173,7 +173,7 @@ def _weights(
 def _matrices(kind: str, values: int, known: Mapping[str, Any]) -> tuple[Matrix, ...]:
     """Returns the matrices of weights whose page states a configuration, by its sizes.
 
-    What they leave of `values` (a head's second input, for example) is a further matrix. Empty if
+    The rest of `values` (a head's second input, for example) is a further matrix. Empty if
     they are more than `values`, or of a kind of layer that is not known.
     """
     hidden, layers, caches = known["hidden"], known["layers"], known["caches"]
@@ -197,7 +197,7 @@ def _matrices(kind: str, values: int, known: Mapping[str, Any]) -> tuple[Matrix,
     if rest < -0.01 * every:
         return ()
     found += [Matrix(round(rest), hidden)] if found and rest > 0.01 * every else []
-    return tuple(each._replace(count=layers) for each in found)
+    return tuple(each._replace(copies=layers) for each in found)
 
 
 def _caches(known: list[dict[str, Any]], share: int = 1) -> tuple[CacheLayers, ...]:

@@ -194,20 +194,22 @@ def main() -> None:
     parser.add_argument("--figure", action="store_true", help="write what the figure draws")
     arguments = parser.parse_args()
     rows, rest = read_rows()
+    left_out = impossible(rows)
+    kept = [row for row in rows if row.facts["target"] not in left_out]
     if arguments.fit:
-        FILES["roofline"].write_text(written(fit(rows)), encoding="utf-8")
-        measured = [row for row in over_kernels(rows) if row.traits.engine != V0]
+        FILES["roofline"].write_text(written(fit(kept)), encoding="utf-8")
+        measured = [row for row in over_kernels(kept) if row.traits.engine != V0]
         if measured:
             FILES["kernels"].write_text(written(fit(measured, KERNELS)), encoding="utf-8")
         return
-    left_out = impossible(rows)
-    kept = [row for row in rows if row.facts["target"] not in left_out]
-    effects = without_source(rows)
+    effects = without_source(kept)
     if arguments.figure:
         FIGURE.write_text(json.dumps(points(kept, effects)) + "\n", encoding="utf-8")
         return
     print(f"{len(rows) + len(rest)} rows, {len(rest)} of them without length, γ, batch or shapes;")
-    print(f"{len(rows) - len(kept)} gain more than their length ({', '.join(left_out)}).\n")
+    print(
+        f"{len(rows) - len(kept)} gain more than their length ({', '.join(left_out)}): in no fit.\n"
+    )
     print("\n".join([*scores(kept, effects), "", *choices_of_sweeps(kept, effects)]))
     print("\nSources kept out of every fit, by the fit to all others:\n")
     print("\n".join(kept_out()))

@@ -78,11 +78,11 @@ def stored_weights(counted: Iterable[CountedWeights], stored: Storage) -> tuple[
         quantised = each.quantised or stored.quantised.everywhere
         form = stored.quantised if quantised else stored.plain
         alike = replace(each, values=0, quantised=False, matrices=())
-        found = totals.get((form, alike), alike)
+        total = totals.get((form, alike), alike)
         totals[form, alike] = replace(
-            found,
-            values=found.values + each.values,
-            matrices=(*found.matrices, *each.matrices),
+            total,
+            values=total.values + each.values,
+            matrices=(*total.matrices, *each.matrices),
         )
     return tuple(stored.weights(each, form) for (form, _), each in totals.items())
 

@@ -11,7 +11,8 @@ from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from simulator.cost.roofline.shapes import CacheKind, CacheLayers, Divided, Matrix, WeightKind
+from simulator.cost.roofline.matrices import ROUTERS, Matrix, joined
+from simulator.cost.roofline.shapes import CacheKind, CacheLayers, WeightKind
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -31,9 +32,6 @@ _MIXING = (
     "attn", "attention", "mixer", "mamba", "conv", "ssm", "indexer", "recurrent", "temporal",
     "delta", "retention", "q_proj", "k_proj", "v_proj", "o_proj",
 )  # fmt: skip
-_ROUTERS = ("gate", "router", "shared_expert_gate")
-# Projections to a latent state, which servers keep whole on every GPU.
-_LATENT = ("q_a_proj", "kv_a_proj_with_mqa")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,35 +84,16 @@ def count_weights(
             if again > 0:
                 totals[replace(alike, held=False)] += again * parameter.numel()
             if kind in LINEAR and not experts and parameter.dim() == 2:
-                module, _, own = name.removesuffix(".weight").rpartition(".")
+                module, _, leaf = name.removesuffix(".weight").rpartition(".")
                 for turn in range(1 + again):
                     part = replace(alike, held=turn == 0)
-                    sides[part].setdefault(f"{module} {turn}", []).append((own, *parameter.shape))
+                    sides[part].setdefault(f"{module} {turn}", []).append((leaf, *parameter.shape))
     inner = {alike: min(matrices) // config.hidden_size for alike, matrices in sizes.items()}
-    products = {part: _products(found, config.hidden_size) for part, found in sides.items()}
+    whole = {part: joined(modules, config.hidden_size) for part, modules in sides.items()}
     return tuple(
-        replace(part, values=values, inner=inner.get(part, 0), matrices=products.get(part, ()))
+        replace(part, values=values, inner=inner.get(part, 0), matrices=whole.get(part, ()))
         for part, values in totals.items()
     )
-
-
-def _products(modules: Mapping[str, list[tuple[str, int, int]]], hidden: int) -> tuple[Matrix, ...]:
-    """Returns the products of modules; modules: name, outputs and inputs of their matrices.
-
-    Servers multiply matrices that read the same input as one. A module's last matrix returns hidden
-    states from heads or inner values, which GPUs divide.
-    """
-    counted: Counter[Matrix] = Counter()
-    for matrices in modules.values():
-        joined: Counter[tuple[int, Divided]] = Counter()
-        for place, (name, outputs, inputs) in enumerate(matrices, start=1):
-            if 1 < place == len(matrices) and outputs == hidden:
-                counted[Matrix(outputs, inputs, "inputs")] += 1
-            else:
-                whole = name in (*_ROUTERS, *_LATENT)
-                joined[inputs, "whole" if whole else "outputs"] += outputs
-        counted.update(Matrix(outputs, *read) for read, outputs in joined.items())
-    return tuple(each._replace(count=count) for each, count in counted.items())
 
 
 def last_layer(model: PreTrainedModel) -> str:
@@ -171,7 +150,7 @@ def _experts(parts: list[str], parameter: Tensor, modules: dict[str, nn.Module])
 
 def _quantised(kind: WeightKind, name: str, parameter: Tensor, kept: tuple[str, ...]) -> bool:
     module = name.rpartition(".")[0]
-    router = module.rpartition(".")[2] in _ROUTERS
+    router = module.rpartition(".")[2] in ROUTERS
     matrix = parameter.dim() >= 2 and "conv" not in module and not router
     if kind not in LINEAR or not matrix:
         return False

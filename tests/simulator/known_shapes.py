@@ -1,9 +1,9 @@
 """Shapes of two models as they are counted from their configurations, for tests without torch."""
 
+from simulator.cost.roofline.matrices import Matrix
 from simulator.cost.roofline.shapes import (
     CacheLayers,
     DraftShape,
-    Matrix,
     ModelShape,
     WeightKind,
     Weights,

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 from simulator.cost.fitted.machine import DeployedMachine, Work, work
-from simulator.cost.fitted.matrices import PLAIN_CACHES, logits, matrices
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import over_pcie
 from simulator.cost.roofline.experts import busiest_experts, distinct_experts
 from simulator.cost.roofline.forward import roof_seconds
+from simulator.cost.roofline.matrices import PLAIN_CACHES, logits, products
 from simulator.cost.roofline.shapes import ModelShape, Weights
 from simulator.cost.roofline.sharing import Conditions, chosen_experts, sends_tokens
 
@@ -194,7 +194,7 @@ class KernelMachine(DeployedMachine):
                 layer = 3 * each.experts * shape.hidden * each.inner  # gate, up and down
                 seconds += each.values / layer * self._experts(rows, stored, sizes, given)
                 continue
-            for outputs, inputs, count in matrices(each, shape, given.tp):
+            for outputs, inputs, count in products(each, shape, given.tp):
                 sizes = {"rows": -(-rows // given.dp), "outputs": outputs, "inputs": inputs}
                 seconds += count * self.tables.product(**sizes, stored=stored)
         return seconds

@@ -4,36 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from simulator.cost.roofline.matrices import Matrix
 
 WeightKind = Literal["embedding", "attention", "feed-forward", "experts", "head", "other"]
 CacheKind = Literal["full", "sliding", "chunked", "linear", "latent", "indexed"]
-Divided = Literal["outputs", "inputs", "whole"]
 _SIZE = re.compile(r"(?<![\w.])(A)?(\d+(?:\.\d+)?)([BM])(?![A-Za-z0-9])", re.IGNORECASE)
 # A head's name has its target's size.
 _HEAD = re.compile(r"eagle|mtp|medusa|dflash|dspark|hydra|speculator", re.IGNORECASE)
-
-
-class Matrix(NamedTuple):
-    """A weight matrix as servers multiply it: those that read the same input are one.
-
-    outputs, inputs: length of a result, and of what is multiplied.
-    divided: the side that several GPUs divide; "whole": every GPU multiplies all of it.
-    count: number of such matrices in the model.
-    """
-
-    outputs: int
-    inputs: int
-    divided: Divided = "outputs"
-    count: int = 1
-
-    def sides(self, tp: int) -> tuple[int, int]:
-        """Returns outputs and inputs on each of `tp` GPUs."""
-        outputs, inputs = (
-            max(round(side / (tp if self.divided == name else 1)), 1)
-            for name, side in (("outputs", self.outputs), ("inputs", self.inputs))
-        )
-        return outputs, inputs
 
 
 @dataclass(frozen=True, slots=True)

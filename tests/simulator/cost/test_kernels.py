@@ -10,7 +10,8 @@ from simulator.cost.fitted.kernels import CHUNK, KernelMachine, KernelTables
 from simulator.cost.fitted.machine import PARAMETERS, Work
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.forward import roof_seconds
-from simulator.cost.roofline.shapes import CacheLayers, Matrix, ModelShape, Weights
+from simulator.cost.roofline.matrices import Matrix
+from simulator.cost.roofline.shapes import CacheLayers, ModelShape, Weights
 from simulator.cost.roofline.sharing import Conditions
 from tests.simulator.known_shapes import LLAMA_8B, dense
 from tests.simulator.served_machines import SERVED
@@ -183,11 +184,11 @@ def test_a_mixture_s_router_is_one_product_that_every_gpu_has_whole() -> None:
     assert products == {(4, 1536, 4096), (4, 4096, 1024), (4, 128, 4096)}
 
 
-def test_weights_whose_matrices_were_not_counted_are_one_in_each_layer() -> None:
-    whole = tuple(replace(each, matrices=()) for each in LLAMA_8B.weights)
+def test_uncounted_matrices_are_one_in_a_layer() -> None:
+    whole = tuple(replace(part, matrices=()) for part in LLAMA_8B.weights)
     of = machine(replace(LLAMA_8B, weights=whole))
     of.plain_work(LOAD)
-    products = {each[1:4] for each in lookups(of) if each[0] == "product"}
+    products = {key[1:4] for key in lookups(of) if key[0] == "product"}
     assert products == {(4, 10240, 4096), (4, 43008, 4096), (4, 128256, 4096)}
 
 

@@ -1,0 +1,82 @@
+"""Weight matrices as servers multiply them: which are one product, and which side GPUs divide."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from simulator.cost.roofline.shapes import ModelShape, Weights
+
+Divided = Literal["outputs", "inputs", "whole"]
+# Caches of keys and values, whose attention was measured.
+PLAIN_CACHES = ("full", "sliding", "chunked")
+# Names of matrices that choose experts, and of projections to a latent state: both are whole on
+# every GPU.
+ROUTERS = ("gate", "router", "shared_expert_gate")
+_LATENT = ("q_a_proj", "kv_a_proj_with_mqa")
+
+
+class Matrix(NamedTuple):
+    """A weight matrix as servers multiply it: those that read the same input are one.
+
+    outputs, inputs: length of a result, and of what is multiplied.
+    divided: the side that several GPUs divide; "whole": every GPU multiplies all of it.
+    copies: number of such matrices in the model.
+    """
+
+    outputs: int
+    inputs: int
+    divided: Divided = "outputs"
+    copies: int = 1
+
+    def sides(self, tp: int) -> tuple[int, int]:
+        """Returns outputs and inputs on each of `tp` GPUs."""
+        match self.divided:
+            case "outputs":
+                return max(round(self.outputs / tp), 1), self.inputs
+            case "inputs":
+                return self.outputs, max(round(self.inputs / tp), 1)
+        return self.outputs, self.inputs
+
+
+def joined(modules: Mapping[str, list[tuple[str, int, int]]], hidden: int) -> tuple[Matrix, ...]:
+    """Returns the products of modules; modules: name, outputs and inputs of their matrices.
+
+    Servers multiply matrices that read the same input as one. A module's last matrix returns hidden
+    states from heads or inner values, which GPUs divide.
+    """
+    counted: Counter[Matrix] = Counter()
+    for matrices in modules.values():
+        together: Counter[tuple[int, Divided]] = Counter()
+        for place, (name, outputs, inputs) in enumerate(matrices, start=1):
+            if 1 < place == len(matrices) and outputs == hidden:
+                counted[Matrix(outputs, inputs, "inputs")] += 1
+            else:
+                whole = name in (*ROUTERS, *_LATENT)
+                together[inputs, "whole" if whole else "outputs"] += outputs
+        counted.update(Matrix(outputs, *read) for read, outputs in together.items())
+    return tuple(each._replace(copies=copies) for each, copies in counted.items())
+
+
+def logits(shape: ModelShape) -> float:
+    """Returns the number of tokens between which a pass chooses; 0 without an output matrix."""
+    return sum(each.values for each in shape.only("head")) / shape.hidden
+
+
+def products(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, int, int]]:
+    """Returns the weight matrices on each GPU as (outputs, inputs, number of such matrices).
+
+    Weights whose matrices were not counted are one in each layer, which reads the hidden state.
+    Biases and norms are no products.
+    """
+    if weights.matrices:
+        return [(*each.sides(tp), each.copies) for each in weights.matrices]
+    layers = max(shape.layers, 1)
+    match weights.kind:
+        case "other":
+            return []
+        case "head":
+            layers = 1
+    return [(max(round(weights.values / layers / shape.hidden / tp), 1), shape.hidden, layers)]
