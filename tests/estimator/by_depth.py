@@ -16,7 +16,14 @@ def count_by_depth(config: Mapping[str, Any], *_: object) -> Counted:
         one,
         layers=one.layers + more,
         weights=tuple(
-            replace(a, values=a.values + more * (b.values - a.values))
+            replace(
+                a,
+                values=a.values + more * (b.values - a.values),
+                matrices=tuple(
+                    m._replace(copies=m.copies + more * (n.copies - m.copies))
+                    for m, n in zip(a.matrices, b.matrices, strict=True)
+                ),
+            )
             for a, b in zip(one.weights, two.weights, strict=True)
         ),
         caches=tuple(

@@ -22,6 +22,7 @@ from estimator.model_shapes.kept_counts import (
     sizes,
 )
 from estimator.model_shapes.shape import storage
+from simulator.cost.roofline.matrices import Matrix
 from specplan.main import main
 from tests.estimator.by_depth import count_by_depth
 
@@ -113,6 +114,17 @@ def test_kept_counts_equal_new_counts(known: Known) -> None:
     counts = count_by_depth if alike else count
     assert counts(known.sizes, known.kept, known.part) == known.counted
     assert sizes(known.sizes) == known.sizes
+
+
+def test_counted_matrices_hold_all_values_of_attention_and_feed_forward_networks() -> None:
+    latent = 0
+    for known in read_known():
+        for part in known.counted.weights:
+            values = sum(m.outputs * m.inputs * m.copies for m in part.matrices)
+            assert values == (part.values if part.kind in ("attention", "feed-forward") else 0)
+            # DeepSeek's projections to the latent state are whole on every GPU, its heads are not.
+            latent += Matrix(2112, 7168, "whole", 61) in part.matrices
+    assert latent > 0
 
 
 @pytest.mark.parametrize("family", FAMILIES)
