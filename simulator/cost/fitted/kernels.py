@@ -18,7 +18,7 @@ from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import over_pcie
 from simulator.cost.roofline.experts import busiest_experts, distinct_experts
 from simulator.cost.roofline.forward import roof_seconds
-from simulator.cost.roofline.matrices import PLAIN_CACHES, logits, products
+from simulator.cost.roofline.matrices import PLAIN_CACHES
 from simulator.cost.roofline.shapes import ModelShape, Weights
 from simulator.cost.roofline.sharing import Conditions, chosen_experts, sends_tokens
 
@@ -120,7 +120,7 @@ class KernelMachine(DeployedMachine):
 
     def exchanges(self, shape: ModelShape, tokens: int, given: Conditions) -> float:
         """Returns the seconds of all exchanges in a pass, its logits included."""
-        link, values = self.deployment.hardware.link_bandwidth, tokens * logits(shape)
+        link, values = self.deployment.hardware.link_bandwidth, tokens * shape.logits
         seconds = super().exchanges(shape, tokens, given)
         if given.tp == 1 or values == 0 or link is None:
             return seconds
@@ -179,7 +179,7 @@ class KernelMachine(DeployedMachine):
 
     def _choosing(self, shape: ModelShape, tokens: int) -> float:
         """Returns the seconds to read and write the logits of all tokens of a pass."""
-        return _LOGIT_BYTES * tokens * logits(shape) / self.deployment.hardware.bandwidth
+        return _LOGIT_BYTES * tokens * shape.logits / self.deployment.hardware.bandwidth
 
     def _products(
         self, weights: tuple[Weights, ...], shape: ModelShape, *, rows: int, given: Conditions
@@ -194,7 +194,9 @@ class KernelMachine(DeployedMachine):
                 layer = 3 * each.experts * shape.hidden * each.inner  # gate, up and down
                 seconds += each.values / layer * self._experts(rows, stored, sizes, given)
                 continue
-            for outputs, inputs, count in products(each, shape, given.tp):
+            for outputs, inputs, count in each.products(
+                shape.hidden, layers=shape.layers, tp=given.tp
+            ):
                 sizes = {"rows": -(-rows // given.dp), "outputs": outputs, "inputs": inputs}
                 seconds += count * self.tables.product(**sizes, stored=stored)
         return seconds

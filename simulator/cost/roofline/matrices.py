@@ -1,13 +1,8 @@
 """Weight matrices as servers multiply them: which are one product, and which side GPUs divide."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple
-
-if TYPE_CHECKING:
-    from simulator.cost.roofline.shapes import ModelShape, Weights
+from typing import Literal, NamedTuple
 
 Divided = Literal["outputs", "inputs", "whole"]
 # Caches of keys and values, whose attention was measured.
@@ -19,9 +14,9 @@ _LATENT = ("q_a_proj", "kv_a_proj_with_mqa")
 
 
 class Matrix(NamedTuple):
-    """A weight matrix as servers multiply it: those that read the same input are one.
+    """A product of a pass; servers join matrices that read the same input.
 
-    outputs, inputs: length of a result, and of what is multiplied.
+    outputs, inputs: length of the result, and of the vector that is multiplied.
     divided: the side that several GPUs divide; "whole": every GPU multiplies all of it.
     copies: number of such matrices in the model.
     """
@@ -58,25 +53,3 @@ def joined(modules: Mapping[str, list[tuple[str, int, int]]], hidden: int) -> tu
                 together[inputs, "whole" if whole else "outputs"] += outputs
         counted.update(Matrix(outputs, *read) for read, outputs in together.items())
     return tuple(each._replace(copies=copies) for each, copies in counted.items())
-
-
-def logits(shape: ModelShape) -> float:
-    """Returns the number of tokens between which a pass chooses; 0 without an output matrix."""
-    return sum(each.values for each in shape.only("head")) / shape.hidden
-
-
-def products(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, int, int]]:
-    """Returns the weight matrices on each GPU as (outputs, inputs, number of such matrices).
-
-    Weights whose matrices were not counted are one in each layer, which reads the hidden state.
-    Biases and norms are no products.
-    """
-    if weights.matrices:
-        return [(*each.sides(tp), each.copies) for each in weights.matrices]
-    layers = max(shape.layers, 1)
-    match weights.kind:
-        case "other":
-            return []
-        case "head":
-            layers = 1
-    return [(max(round(weights.values / layers / shape.hidden / tp), 1), shape.hidden, layers)]

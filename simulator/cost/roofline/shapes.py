@@ -46,6 +46,22 @@ class Weights:
         """Number of weights that multiply the activations of one token."""
         return self.values * self.active / self.experts if self.experts else float(self.values)
 
+    def products(self, hidden: int, *, layers: int, tp: int) -> list[tuple[int, int, int]]:
+        """Returns the matrices on each of `tp` GPUs as (outputs, inputs, number of such matrices).
+
+        Weights whose matrices were not counted are one in each layer, which reads the hidden state.
+        Biases and norms are no products.
+        """
+        if self.matrices:
+            return [(*matrix.sides(tp), matrix.copies) for matrix in self.matrices]
+        match self.kind:
+            case "other":
+                return []
+            case "head":
+                layers = 1
+        outputs = round(self.values / max(layers, 1) / hidden / tp)
+        return [(max(outputs, 1), hidden, max(layers, 1))]
+
 
 @dataclass(frozen=True, slots=True)
 class CacheLayers:
@@ -113,6 +129,11 @@ class ModelShape:
 
     def only(self, *kinds: WeightKind) -> tuple[Weights, ...]:
         return tuple(each for each in self.weights if each.kind in kinds)
+
+    @property
+    def logits(self) -> float:
+        """Number of tokens between which a pass chooses; 0 without an output matrix."""
+        return sum(each.values for each in self.only("head")) / self.hidden
 
     @property
     def weight_bytes(self) -> float:
