@@ -1,12 +1,12 @@
 """The section of `specplan size`: how many GPUs, the speeds of users and GPUs, and candidates."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from specplan.reports.page.inputs import Document
-from specplan.reports.page.pictures import Chart, Section, Series, Span, Table, Threshold, series
+from specplan.reports.page.pictures import Chart, Section, Span, Table, Threshold, series
 from specplan.reports.page.rate_slider import rate_explorer
-from specplan.reports.page.traffic import WAYS
+from specplan.reports.page.traffic import WAYS, by_way
 from specplan.reports.sizing import SPEEDS, fleet_columns, fleets, setting, speed_levels
 from specplan.reports.table import cells
 
@@ -52,47 +52,22 @@ def _by_rate(sized: Mapping[str, Any]) -> list[Chart]:
     rows = sized.get("by_rate")
     if not rows:
         return []
-    gpus, share, kept = sized["best"]["gpus"], 100 * sized["share"], sized["next_replica_rate"]
-    beyond = [Span(kept, rows[-1]["rate"], "needs more GPUs")]
     lines = (
-        ("tpot_ms", 1.0, "Time per token", "milliseconds a token", sized["tpot_target_ms"]),
-        ("ttft_ms", 1.0, "Time to the first token", "milliseconds", sized["ttft_target_ms"]),
-        ("share_within", 100.0, "Requests within the targets", "per cent", share),
+        ("tpot_ms", "Mean time per token", "milliseconds a token", sized["tpot_target_ms"]),
+        ("ttft_ms", "Mean time to the first token", "milliseconds", sized["ttft_target_ms"]),
+        ("share_within", "Requests within the targets", "share of requests", sized["share"]),
     )
     reading = (
-        f"The answer's {gpus} GPUs at other rates, in closed form, and as many without "
-        f"speculation. Grey: fewer than {share:g} % of simulated requests keep the targets."
+        f"The answer's {sized['best']['gpus']} GPUs at other rates, in closed form, and as many "
+        f"without speculation. Grey: fewer than {100 * sized['share']:g} % of simulated requests "
+        "keep the targets."
     )
+    beyond = Span(sized["next_replica_rate"], rows[-1]["rate"], "needs more GPUs")
     return [
-        Chart(
-            name.removesuffix("_ms"),
-            f"{title} by rate",
-            ("Means. " if factor == 1 else "") + reading,
-            "requests a second",
-            unit,
-            _lines(rows, name, factor),
-            levels=[Threshold(limit, "target")] if limit is not None else [],
-            spans=beyond,
-        )
-        for name, factor, title, unit, limit in lines
-    ]
-
-
-def _lines(rows: Sequence[Mapping[str, Any]], name: str, factor: float) -> list[Series]:
-    """Returns a number of each rate times a factor, with speculation and without."""
-    return [
-        line
-        for colour, (way, label) in enumerate(WAYS.items())
-        for line in series(
-            label,
-            colour,
-            (
-                (point["rate"], point[name] and factor * point[name])
-                for point in rows
-                if point["speculation"] == way
-            ),
-        )
-    ]
+        Chart(name.removesuffix("_ms"), f"{title} by rate", reading, "requests a second", unit,
+              by_way(rows, name), [Threshold(limit, "target")] * (limit is not None), [beyond])
+        for name, title, unit, limit in lines
+    ]  # fmt: skip
 
 
 def _by_hour(day: Mapping[str, Any] | None) -> list[Chart]:

@@ -109,16 +109,21 @@ def _targets(document: Document) -> dict[str, float]:
     return {name.strip(): float(value) for name, _, value in parts}
 
 
-def _times(found: Json, name: str, title: str, unit: str, targets: Mapping[str, float]) -> Chart:
-    rows, made = found["rows"], list[Series]()
-    for colour, way in enumerate((True, False)):
+def by_way(rows: Sequence[Json], name: str) -> list[Series]:
+    """Returns a number by rate with its interval, with speculation and without."""
+    made: list[Series] = []
+    for colour, (way, label) in enumerate(WAYS.items()):
         points = (
             (point["rate"], point.get(name), point.get(f"{name}_low"), point.get(f"{name}_high"))
             for point in rows
             if point["speculation"] == way
         )
-        made += series(WAYS[way], colour, points)
-    rates = [point["rate"] for point in rows]
+        made += series(label, colour, points)
+    return made
+
+
+def _times(found: Json, name: str, title: str, unit: str, targets: Mapping[str, float]) -> Chart:
+    rates = [point["rate"] for point in found["rows"]]
     short = name.removesuffix("_ms")
     return Chart(
         short,
@@ -126,7 +131,7 @@ def _times(found: Json, name: str, title: str, unit: str, targets: Mapping[str, 
         f"Predicted means for requests that arrive at random. {reading(found)}",
         "requests a second",
         unit,
-        made,
+        by_way(found["rows"], name),
         levels=[Threshold(targets[short], "target")] if short in targets else [],
         spans=capacity_spans(found, rates),
     )
