@@ -34,7 +34,7 @@ APART, V0, LAUNCH = ("model",), "vllm-v0", 3.0
 # Engines that are averaged if the user does not state the engine of a data-centre GPU.
 ANY_ENGINE = ("vllm", "sglang")
 # Kinds of draft for which predicted gains came true too rarely while no run was known: at predicted
-# probabilities of 0.75 to 0.95, 25 % of 8 loads gained (benchmarks/published_advice.py).
+# probabilities of 0.5 to 0.75, none of 10 loads gained (benchmarks/published_advice.py).
 NOT_CALIBRATED = ("model",)
 # Factors on the covariance: SCALE, with the best interval score where each source is left out, and
 # UNKNOWN more for each trait without published data. UNKNOWN_ERROR multiplies the model errors of a
