@@ -1,5 +1,6 @@
 """`specplan size --trace`: replicas by hour, and what one fixed number wastes."""
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 
 import specplan as sp
 from simulator.acceptance.acceptance import Iid
+from specplan.api.size import SizeResult
 from tests.specplan.commands.test_size_command import DRAFT, MODELS, TARGET
-from tests.specplan.plan_inputs import run, run_json
+from tests.specplan.plan_inputs import run
 
 pytestmark = pytest.mark.usefixtures("few_requests")
 
@@ -27,8 +29,22 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@cache
+def by_python(trace: Path) -> SizeResult:
+    return sp.size(
+        TARGET,
+        sp.SizedDraft(DRAFT, Iid(0.8), "small"),
+        trace=trace,
+        targets={"ttft": 500, "tpot": 8},
+        gpus=["h100"],
+        gpus_per_replica=[1],
+        prices={"h100": 2.0},
+        engine="vllm",
+    )
+
+
 def test_each_hour_has_its_replicas_and_the_waste_follows_from_them(trace: Path) -> None:
-    sizing = run_json(f"--trace {trace} {MODELS} {MACHINES} --price h100=2", "size")
+    sizing = by_python(trace).json()
     day = sizing["day"]
     replicas = [hour["replicas"] for hour in day["hours"]]
     assert [hour["from"] for hour in day["hours"]] == ["0:00", "1:00", "2:00"]
@@ -46,22 +62,13 @@ def test_each_hour_has_its_replicas_and_the_waste_follows_from_them(trace: Path)
 
 def test_text_python_and_picture_show_the_hours(trace: Path, tmp_path: Path) -> None:
     plot = tmp_path / "hours.svg"
-    shown = run(f"--trace {trace} {MODELS} {MACHINES} --plot {plot}", "size")
+    shown = run(f"--trace {trace} {MODELS} {MACHINES} --price h100=2 --plot {plot}", "size")
     assert shown.exit_code == 0, shown.output
     words = " ".join(shown.output.split())
     assert "One fixed number of replicas (" in words
     assert "GPU-hours, of which" in words
     assert "GPUs by hour" in plot.read_text()
-    draft = sp.SizedDraft(DRAFT, Iid(0.8), "small")
-    sizing = sp.size(
-        TARGET,
-        draft,
-        trace=trace,
-        targets={"ttft": 500, "tpot": 8},
-        gpus=["h100"],
-        gpus_per_replica=[1],
-        engine="vllm",
-    )
+    sizing = by_python(trace)
     assert sizing.day is not None
     assert f"({sizing.day.fixed}, {sizing.day.fixed} GPUs) runs" in words
 
