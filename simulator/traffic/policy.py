@@ -47,12 +47,14 @@ def scheduled(pair: Pair, drawn: Pair | None = None) -> NDArray[np.int64]:
 def shortened(pair: Pair) -> Pair:
     """Returns the pair without draft lengths beyond those that are fast at some batch size.
 
-    Every γ up to the longest that is within NEAR of the fastest at some batch is kept. One that is
-    slower than another at every batch size is slower under any load.
+    Every γ up to the longest that was run, or is within NEAR of the fastest at some batch, is kept.
+    One that is slower than another at every batch size is slower under any load.
     """
     gains = pair.captured(_gains(pair), np.arange(1, pair.drafting.slots + 1))
     fast = gains >= gains.max(axis=0) + np.log1p(-NEAR)
     longest = pair.gammas[int(np.flatnonzero(fast.any(axis=1)).max())]
+    ran = set(pair.gammas) & set[int]().union(*pair.measured.values())
+    longest = max(longest, max(ran, default=0))
     kept = tuple(gamma for gamma in pair.gammas if gamma <= longest)
     return replace(pair, drafting=pair.drafting.up_to(longest), gammas=kept)
 

@@ -13,7 +13,7 @@ from simulator.cost.setting import CostSetting, Load, Wall
 _MOSTLY = 0.5
 _VLLM_ZERO = (
     "On vLLM a server that drafts nothing (K = 0) is slower than one without a draft: "
-    "--export vllm counts that, and may draft at larger batches."
+    "--export vllm counts that, and may draft where K is 0 here."
 )
 _ESTIMATED = {
     "between": " (between the batches that were run)",
@@ -204,7 +204,7 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
             lines.append(_surely(some[last], "almost certain", f"Speculation still pays {where}"))
         if not undecided:
             lines += zero_lines(rows, only, context)
-        if ranges[0].gamma > ranges[-1].gamma == 0 and all(map(_unpriced, some.values())):
+        if len({r.gamma > 0 for r in ranges}) > 1 and all(map(_unpriced, some.values())):
             lines.append(_VLLM_ZERO)
         if len(ranges) > 1:
             lines.append("K changes only where keeping it would lose more than 1 %.")

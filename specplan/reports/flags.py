@@ -76,10 +76,13 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
             "the flags are for a separate draft model: --draft-kind names another kind "
             "(eagle3, mtp, dflash, suffix, ngram)"
         )
-    if len({each.gamma for each in ranges}) > 1:
+    priced = ""
+    if len(rows) > 1:
         from specplan.reports.zero import zero_comment
 
-        return marked(zero_comment(rows) + export_schedule(server, ranges, draft=draft), rows)
+        priced = zero_comment(rows)
+    if len({each.gamma for each in ranges}) > 1:
+        return marked(priced + export_schedule(server, ranges, draft=draft), rows)
     if load is not None and not load.fits:
         raise ValueError(f"`server`: {does_not_fit(row.setting)}")
     flags = export(
@@ -100,7 +103,7 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
         from specplan.reports.profile import more_gain
 
         yours += more_gain(row, row.other)
-    return flags if gamma == 0 else yours + marked(flags, rows)
+    return flags if gamma == 0 else yours + marked(priced + flags, rows)
 
 
 def _ranges(rows: Sequence[Plan], only: int | None) -> tuple[Range, ...]:

@@ -83,6 +83,13 @@ def zero_lines(rows: Sequence[Plan], only: int | None, context: int) -> list[str
 def zero_comment(rows: Sequence[Plan]) -> str:
     """Returns a comment why flags draft where the plan advises K = 0; "" if they do not."""
     lines = zero_lines(rows, rows[0].only, rows[0].place[0])
+    if not lines and len(rows) > 1:
+        (plain,) = schedules(rows, rows[0].only, restarted=True).values()
+        (ranges,) = schedules(rows, rows[0].only).values()
+        stopped = {part.last_batch for part in plain if part.gamma == 0}
+        some = [row.setting for row in rows if row.setting.batch in stopped]
+        if ranges != plain and some and some[0].zero is not None:
+            lines = [f"{_priced(some[0].zero, some[0].batch)} So the server drafts there, too."]
     return "".join(f"# {line}\n" for line in wrap(" ".join(lines), width=98))
 
 

@@ -339,6 +339,15 @@ def test_a_schedule_drafts_on_where_drafting_nothing_is_slower() -> None:
     assert "should draft up to batch 64" in text
 
 
+def test_flags_of_one_k_say_why_they_draft_where_the_plan_has_none() -> None:
+    runs = "--run gamma=0,tpot=6.835 --run gamma=1,tpot=7.504,length=1.613 --draft-kind eagle3 "
+    runs += "--run gamma=0,tpot=9.771,batch=32 --run gamma=1,tpot=9.907,length=1.613,batch=32"
+    assert {part["gamma"] for part in planned(runs)["schedule"]} == {0, 2}
+    flags = run(f"{runs} --export vllm").stdout
+    assert "num_speculative_tokens_per_batch_size" not in flags
+    assert "the time of one\n# without speculation at batch" in flags
+
+
 def test_an_advised_k_that_ran_without_a_baseline_is_not_called_unrun() -> None:
     alone = "--run gamma=3,tpot=5,length=2.5 --max-gamma 3"
     assert "was not run" not in run(alone).stdout
