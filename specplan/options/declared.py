@@ -95,7 +95,7 @@ def declare(record: type[Any], **options: Any) -> type[Any]:
     Types, defaults and help are the record's own. options: for fields whose option needs more or
       others than these, an `option` or `rare` by the field's name.
     """
-    named = _annotations(record)
+    named = inspect.get_annotations(record)
     typed = [part for part in fields(record) if part.name in named]
     options = {part.name: options.get(part.name, option()) for part in typed}
     for part in typed:
@@ -141,11 +141,6 @@ def flags_of(declaration: Field[Any]) -> tuple[str, ...]:
     return declaration.metadata["names"] or (f"--{declaration.name.replace('_', '-')}",)
 
 
-def _annotations(part: type[Any]) -> Mapping[str, Any]:
-    """Returns the types of the fields that a class itself declares, by name."""
-    return inspect.get_annotations(part, eval_str=True)
-
-
 def _given(hint: Any) -> Any:
     """Returns the type of a field that may also be None, without None."""
     others = [kind for kind in get_args(hint) if kind is not NoneType]
@@ -156,14 +151,14 @@ def declared(record: type[Any]) -> Mapping[str, Field[Any]]:
     """Returns the options of a class and its base classes by field name; its own come first."""
     known: dict[str, Field[Any]] = {}
     for part in record.__mro__:
-        types = {name: _given(hint) for name, hint in _annotations(part).items()}
+        types = inspect.get_annotations(part, eval_str=True)
         own: Mapping[str, Any] = vars(part).get("__dataclass_fields__", vars(part))
         own = _DECLARED.get(part, own)
         helps = dict(_HELP.findall(inspect.cleandoc(part.__doc__ or "")))
         for name in types if is_dataclass(part) else own:
             each = own.get(name)
             if isinstance(each, Field) and "names" in each.metadata:
-                each.name, each.type = name, types.get(name, each.type)
+                each.name, each.type = name, _given(types.get(name, each.type))
                 if name in helps:
                     text = " ".join(helps[name].split()).replace(" [default: ", "  [default: ")
                     each.metadata["settings"].setdefault("help", text)

@@ -11,15 +11,11 @@ from simulator.cost.fitted.runs import Run, pooled
 KEPT_RUN = "# These run today with drafts that end early"
 
 
-def gain_text(kept: KeptRun) -> str:
-    """Returns the measured speed-up as text; "" if no run without speculation was timed."""
-    return "" if kept.gain is None else f"{kept.gain:.2f} times the speed without speculation"
-
-
 def kept_lines(plan: Plan, kept: KeptRun) -> list[str]:
     """Returns the advice to keep the run."""
     run, named = kept.run, plan.advice.named
-    gained = f"{gain_text(kept)}, " if kept.gain is not None else ""
+    without = "times the speed without speculation"
+    gained = "" if kept.gain is None else f"{kept.gain:.2f} {without}, "
     lines = [
         f"Keep K = {run.gamma} with the p-min that runs, or the rule that ends its drafts: {gained}"
         f"measured ({1e3 * run.seconds_per_token:.2f} ms a token; drafts of {run.mean_drafted:.1f} "

@@ -13,7 +13,7 @@ from simulator.cost.fitted.runs import Run
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.flags import KEPT, NO_DRAFT
 from specplan.reports.kept import KEPT_RUN
-from specplan.reports.observed_times import steps_json, steps_lines, times_json, times_lines
+from specplan.reports.observed_times import steps_lines, times_json, times_lines
 from specplan.reports.table import GAMMA, Column, folded, table
 
 _CONTEXTS: list[Column[dict[str, Any]]] = [
@@ -54,7 +54,8 @@ def observation_json(
         "gamma_is_lower_bound": observation.stated_gamma is None,
         "drafted_per_block": observation.drafted_per_block,
         "drafts_error": observation.calls_error,
-        **steps_json(observation),
+        "length_of": "all_steps" if observation.all_steps else "drafting_steps",
+        "drafting_steps": observation.drafting,
         "drafts": observation.drafts,
         "drafted": observation.drafted,
         "accepted": observation.accepted,

@@ -12,14 +12,6 @@ from specplan.reports.table import MS, TOKENS, Column, table
 _BATCHES_SHOWN = 12
 
 
-def steps_json(observation: Observation) -> dict[str, Any]:
-    """Returns JSON fields on the steps that are counted: all, or those that drafted."""
-    return {
-        "length_of": "all_steps" if observation.all_steps else "drafting_steps",
-        "drafting_steps": observation.drafting,
-    }
-
-
 def times_json(observation: Observation) -> dict[str, Any]:
     """Returns JSON fields on the time of a token, at the usual batch and at each batch."""
     timed = observation.timed

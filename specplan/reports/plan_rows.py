@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from simulator.choice.advice import certainty, percentage
@@ -121,11 +121,6 @@ def fastest(rows: Sequence[Plan], drafts: Sequence[str]) -> str:
         return said
     second = rows[1].point(shown_gamma(rows[1])).improvement_factor
     return f"{said} Next is {drafts[1]} with {second:.2f} times."
-
-
-def of_each(drafts: Sequence[str], values: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the values of each draft, with its name first."""
-    return [{"draft": name, **own} for name, own in zip(drafts, values, strict=True)]
 
 
 def shown_gamma(row: Plan) -> int:

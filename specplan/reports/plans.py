@@ -28,7 +28,6 @@ from specplan.reports.plan_rows import (
     columns_of,
     drafting_json,
     fastest,
-    of_each,
     speed_ups_json,
 )
 from specplan.reports.table import folded, table
@@ -186,7 +185,7 @@ def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = (), drafts: Sequenc
     if drafts:
         notes = [fastest(rows, drafts), *notes]
         columns = [("draft", "{draft}"), *(each for each in columns if each[0] != "c")]
-        cells = of_each(drafts, cells)
+        cells = [{"draft": name, **row} for name, row in zip(drafts, cells, strict=True)]
     lines = [table(cells, columns, note=lambda each: each["note"])]
     if any(each["extrapolated"] for each in cells):
         lines.append(BEYOND)

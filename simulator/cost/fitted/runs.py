@@ -115,10 +115,6 @@ class Run:
         counted = math.nan if length is None else length
         return cls(load, seconds, gamma, counted, error / 100, tuple(rates))
 
-    def on_speculating(self) -> "Run":
-        """Returns this run at γ = 0 as one of a server that has a draft and drafts nothing."""
-        return replace(self, speculating=True)
-
     @property
     def mean_drafted(self) -> float:
         return float(self.gamma) if self.drafted is None else self.drafted

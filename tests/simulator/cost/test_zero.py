@@ -19,7 +19,7 @@ ZERO = SpeculatingZero(1.1, 1.05, 1.2, "made")
 
 
 def idle(tpot: float, batch: int = 1, error: float = 2.0) -> Run:
-    return Run.of(0, tpot=tpot, batch=batch, error=error).on_speculating()
+    return replace(Run.of(0, tpot=tpot, batch=batch, error=error), speculating=True)
 
 
 def test_the_ratio_is_of_both_runs_at_the_nearest_batch_with_their_errors() -> None:
@@ -97,4 +97,4 @@ def test_no_gamma_is_faster_than_a_zero_of_unknown_price() -> None:
 
 def test_speculating_is_refused_beyond_gamma_zero() -> None:
     with pytest.raises(ValueError, match=r"speculating must be given at gamma 0 .*got gamma 3"):
-        Run.of(3, tpot=5, length=2).on_speculating()
+        replace(Run.of(3, tpot=5, length=2), speculating=True)
