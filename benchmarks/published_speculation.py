@@ -157,7 +157,9 @@ def kept_out() -> list[str]:
     ]
     lines = [table_head(HEAD), line("kept out", guesses)]
     lines += [line(name, group) for name, group in grouped(guesses, lambda row: row.owner)]
-    return [*lines, "", *biases(guesses)]
+    priors = ((row, published_prior(row.traits, over="kernels")) for row in over_kernels(rows))
+    measured = [of_posterior(row, infer(row.machine, prior, [])) for row, prior in priors]
+    return [*lines, line("over kernels", measured), "", *biases(guesses), "", *biases(measured)]
 
 
 def choices_of_sweeps(rows: Sequence[Row], effects: dict[str, dict[str, Any]]) -> list[str]:
