@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -136,8 +136,9 @@ def of_posterior(row: Row, posterior: Posterior) -> Guess:
 
 
 def plain_step(row: Row, effects: dict[str, Any]) -> Guess:
-    """Returns the prediction of the row's time of a step without drafts."""
-    posterior = infer(row.machine, published_prior(row.traits, effects=effects), [])
+    """Returns the prediction of the row's time of a step without drafts, whatever its draft."""
+    undrafted = replace(row.traits, draft=None)
+    posterior = infer(row.machine, published_prior(undrafted, effects=effects), [])
     law = posterior.seconds_per_token(row.run.load, [0], [1.0])
     return _guess(row, law, float(np.log(row.plain.seconds_per_token)))
 

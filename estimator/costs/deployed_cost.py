@@ -1,6 +1,7 @@
 """Chooses a model of a deployment's passes, and infers its cost from the prior and the runs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from estimator.costs.same_chip import kernels_of
@@ -65,8 +66,10 @@ def deployed_cost(
     gpu, gpus = deployment.hardware.name, deployment.conditions.gpus
     machine = (gpu if gpus == 1 else f"{gpus} × {gpu}") + deployment.conditions.parallel
     traits = _traits(deployment, engine, dtype)
-    prior = published_prior(traits).fixed(**known or {})
-    roofline = infer(RooflineMachine(deployment), prior, runs)
+    undrafted = replace(traits, draft=None)
+    prior, alone = (published_prior(each).fixed(**known or {}) for each in (traits, undrafted))
+    passes = RooflineMachine(deployment)
+    roofline = infer(passes, prior, runs, infer(passes, alone, []))
     found = DeployedCost(roofline, "public", f"the roofline of {machine}", ())
     if model == found.model:
         return found
@@ -77,15 +80,20 @@ def deployed_cost(
         if dtype in _NOT_MEASURED:
             raise ValueError(f"no kernels were measured for weights in {dtype}")
         kernels = KernelMachine(deployment, tables)
-        for load in (*loads, *(run.load for run in runs)):
+        at = (*loads, *(run.load for run in runs))
+        for load in at:
+            kernels.plain_work(load)
+        baseline = infer(kernels, published_prior(undrafted, over="kernels"), [])
+        if roofline.alone is not None:  # no run is used
+            found = found._replace(posterior=replace(roofline, alone=baseline))
+        for load in at:
             kernels.block_work(load, _COMPARED)
     except ValueError as error:
         if model is not None:
             taken = f"--cost-model public takes {found.source} in their place"
             raise ValueError(f"{error}; {taken}") from None
         return found._replace(notes=(f"No measured kernels: {error}.",))
-    prior = published_prior(traits, over="kernels")
-    posterior = infer(kernels, prior, runs)
+    posterior = infer(kernels, published_prior(traits, over="kernels"), runs, baseline)
     source = f"kernels measured on {machine} ({tables.name})"
     return DeployedCost(posterior, "kernels", source, _differences(posterior, roofline, loads[0]))
 
@@ -105,12 +113,16 @@ def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Tr
 
 def _differences(kernels: Posterior, roofline: Posterior, load: LoadPoint) -> tuple[str, ...]:
     """Returns a note if kernels and roofline differ by over _DIFFERENT; else an empty tuple."""
-    block, step, other_block, other_step = (
-        seconds_of(work, each.logs)
+    ratio, other_ratio = (
+        seconds_of(each.machine.block_work(load, _COMPARED), each.logs)
+        / seconds_of(each.machine.plain_work(load), each.logs)
         for each in (kernels, roofline)
-        for work in (each.machine.block_work(load, _COMPARED), each.machine.plain_work(load))
     )
-    slower, gain = other_step / step - 1, other_step / other_block * block / step - 1
+    step, other_step = (
+        seconds_of(each.undrafted.machine.plain_work(load), each.undrafted.logs)
+        for each in (kernels, roofline)
+    )
+    slower, gain = other_step / step - 1, ratio / other_ratio - 1
     if max(abs(gain), abs(slower)) <= _DIFFERENT:
         return ()
     return (

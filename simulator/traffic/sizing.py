@@ -80,13 +80,12 @@ def size(
 
     layouts: how many are simulated although the closed form says that others are cheaper.
     """
-    counted = [
-        fleet
-        for replica in replicas
-        for gamma in (0, *replica.pair.gammas)
-        if (fleet := closed_fleet(replica, gamma, goal)) is not None
-    ]
-    searched = sum(1 + len(replica.pair.gammas) for replica in replicas)
+    # Without speculation, replicas that differ by the draft are the same.
+    plain = {replica.machine: replica for replica in reversed(replicas)}
+    tried = [(replica, 0) for replica in plain.values()]
+    tried += [(replica, gamma) for replica in replicas for gamma in replica.pair.gammas]
+    found = (closed_fleet(replica, gamma, goal) for replica, gamma in tried)
+    counted, searched = [fleet for fleet in found if fleet is not None], len(tried)
     kinds = _by_speculation(counted)
     limited = [fleet for fleets in kinds for fleet in _limited(fleets)]
     fleets = _by_speculation([*counted, *limited])

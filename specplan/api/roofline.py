@@ -24,6 +24,7 @@ from simulator.cost.roofline.deployment import (
     needed_bytes,
     operations_ratio,
     roofline_cost,
+    target_bytes,
 )
 from simulator.cost.roofline.forward import MEASURED_HIGH, MEASURED_LOW
 from simulator.cost.setting import DEFAULT_CONTEXT, CostSetting, Load
@@ -181,6 +182,7 @@ class Roofline(Deployed, Loads, Costs):
             draft_kind=deployment.draft.kind,
             context=point.context,
             needed_gb=needed_bytes(deployment, **at) / 1e9,
+            target_gb=target_bytes(deployment, **at) / 1e9,
             draft_overhead=draft_overhead_share(deployment, **at),
             speeds=(MEASURED_LOW, MEASURED_HIGH),
             memory_gb=hardware.memory_bytes / 1e9,

@@ -66,6 +66,9 @@ def replicas_of(
             except ValueError as error:
                 notes.append(f"{gpus} × {gpu} (tp {tp}, dp {dp}, ep {ep}) is left out: {error}.")
                 continue
+            if not pair.gammas:
+                shared = f"{gpus} × {gpu} (tp {tp}, dp {dp}, ep {ep})"
+                notes.append(f"{draft.title} does not fit on {shared} with a request.")
             replica = Replica(gpu, gpus, pair, tp, ep, dp, dtype, draft.title, prices.get(gpu))
             replicas.append(replace(replica, doubt=doubt))
     if not replicas and not notes:
@@ -107,7 +110,11 @@ def _servers(
     priced = costs_under_load(known, demand, batching)
     accepting = acceptance.of_kind(law_of(None, priced)).at_context(round(demand.context))
     pair = pair_of(priced, accepting, demand, batching, wall)
-    pair.drafting.max_batch(demand)  # refuses a cache that holds no request
+    pair.baseline.max_batch(demand)  # refuses a cache that holds no request
+    try:
+        pair.drafting.max_batch(demand)
+    except ValueError:
+        pair = replace(pair, gammas=())
     return pair, partial(doubt_of, priced, accepting, pair.drafting)
 
 

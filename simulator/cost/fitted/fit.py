@@ -39,17 +39,21 @@ from simulator.numerics.lattice import normal_column
 _TYPICAL, _ORDER = 4, 17
 
 
-def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
+def infer(
+    machine: Machine, prior: Prior, runs: Sequence[Run], alone: Posterior | None = None
+) -> Posterior:
     """Returns the posterior of a deployment's parameters and deviations.
 
     Several runs of one load and γ contribute their mean. Impossible runs contribute nothing.
+    alone: the server without a draft, whose steps are the baseline's until a run is used.
     """
     means = pooled(runs)
     left_out = impossible(runs)
     used = [run for run in means if run not in left_out]
     if not used:
         of_prior = cache(partial(Draws.of_prior, prior))
-        return Posterior(machine, prior, tuple(runs), prior.logs, prior.covariance, of_prior)
+        laws = (prior.logs, prior.covariance, of_prior, alone)
+        return Posterior(machine, prior, tuple(runs), *laws)
     problem = Problem.of(machine, prior, used)
     weighted, weights = problem.sampled()
     # In the order of the ratio of a block and a step, a regular sample represents speed-ups best.
@@ -130,7 +134,8 @@ class ParametricCost(Cost):
     def reading_again(self, rejected: Callable[[int], Floats]) -> ParametricCost:
         known = self.posterior
         machine = replace(known.machine, rejected=rejected)
-        return replace(self, posterior=infer(machine, known.prior, known.runs))
+        posterior = infer(machine, known.prior, known.runs, known.alone)
+        return replace(self, posterior=posterior)
 
     def _seconds(self, work: Work) -> float:
         """Returns the work's time by the most probable parameters, at the level of the medians."""

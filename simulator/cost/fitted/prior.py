@@ -96,7 +96,7 @@ class Traits:
 
     engine: name of the engine's family in the fitted data; None averages over several engines. An
       engine without data has larger errors.
-    draft: kind of draft, a name in DRAFTS.
+    draft: kind of draft, a name in DRAFTS; None: a server without a draft.
     weights: storage of the target's weights: "plain" (16 bits), "fp8", "fp4", "int4" or "gguf".
     mixture: whether the target is a mixture of experts.
     pcie: whether several GPUs share the target over PCIe.
@@ -104,7 +104,7 @@ class Traits:
     """
 
     engine: str | None
-    draft: str
+    draft: str | None
     weights: str = "plain"
     mixture: bool = False
     pcie: bool = False
@@ -119,10 +119,12 @@ class Traits:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the effects that apply to these traits, as in published_prior.json."""
-        engine = () if self.engine is None else (f"engine {self.engine}", self.group)
+        draft = () if self.draft is None else (f"draft {self.draft}",)
+        engine = () if self.engine is None else (f"engine {self.engine}",)
+        both = (self.group,) if draft and engine else ()
         weights = () if self.weights == "plain" else (f"weights {self.weights}",)
         others = ("mixture",) * self.mixture + ("PCIe",) * self.pcie
-        return (f"draft {self.draft}", *engine, *weights, *others)
+        return (*draft, *engine, *both, *weights, *others)
 
     @property
     def group(self) -> str:
@@ -138,7 +140,7 @@ def published_prior(
     effects: the content of another published_prior.json; None: the shipped file.
     over: the model of pass times that the parameters correct.
     """
-    if traits.draft not in DRAFTS:
+    if traits.draft not in (None, *DRAFTS):
         raise ValueError(f"draft must be one of {', '.join(DRAFTS)}, got {traits.draft}")
     if traits.engine is None:
         engines = ("llama.cpp",) if traits.weights == "gguf" else ANY_ENGINE
@@ -148,7 +150,9 @@ def published_prior(
     known = [fitted["effects"][name] for name in traits.names if name in fitted["effects"]]
     doubt = SCALE + UNKNOWN * (len(traits.names) - len(known))
     errors = fitted["errors"].get(traits.group)
-    if errors is None:
+    if traits.draft is None:
+        level, ratio, shared = fitted["errors"]["all"]
+    elif errors is None:
         level, ratio, shared = (UNKNOWN_ERROR * error for error in fitted["errors"]["all"])
     else:
         unseen = [name for name in traits.meetings if name not in fitted["meetings"]]

@@ -35,6 +35,7 @@ class RooflineCost(ChangedCost):
         known = self.posterior
         if not isinstance(known, Posterior):
             return plain, both
+        known = known.undrafted
         works = known.machine.plain_work(LoadPoint(0)), known.machine.prompt_work(tokens)
         # A pass over the prompt takes no less than a pass over one token.
         fitted = max(float(seconds_of(each, known.logs)) for each in works)

@@ -170,14 +170,18 @@ def draft_overhead_share(deployment: Deployment, *, context: int, batch: int) ->
     return step.layers * deployment.draft_conditions.layer_overhead_seconds / seconds
 
 
+def target_bytes(deployment: Deployment, *, context: int, batch: int) -> float:
+    """Returns the bytes that the target's weights and caches take on each GPU."""
+    load = {"context": context, "batch": batch}
+    return float(memory_bytes(deployment.target, conditions=deployment.conditions, **load))
+
+
 def needed_bytes(deployment: Deployment, *, context: int, batch: int) -> float:
     """Returns the bytes that both models' weights and caches take on each GPU."""
-    step, load = deployment.draft.step, {"context": context, "batch": batch}
-    of_target = float(memory_bytes(deployment.target, conditions=deployment.conditions, **load))
-    shared = deployment.draft_conditions
-    caches = replace(step, weights=())
+    load, shared = {"context": context, "batch": batch}, deployment.draft_conditions
+    caches = replace(deployment.draft.step, weights=())
     of_draft = float(memory_bytes(caches, conditions=shared, **load))
-    return of_target + of_draft + _held_bytes(deployment.draft, shared)
+    return target_bytes(deployment, **load) + of_draft + _held_bytes(deployment.draft, shared)
 
 
 def _held_bytes(draft: DraftShape, conditions: Conditions) -> float:
