@@ -33,7 +33,8 @@ _WITHIN = {
 def traffic_section(document: Document) -> Section:
     """Returns the section of the JSON of `specplan traffic`."""
     found = document.data
-    rows, targets = found["rows"], _targets(document)
+    rows = found["rows"]
+    targets = latency_targets(found.get("slo") or document.options.get("--slo", ""))
     simulated = found.get("simulated") or []
     charts = [
         _times(found, "tpot_ms", "Time per token", "milliseconds a token", targets),
@@ -45,7 +46,7 @@ def traffic_section(document: Document) -> Section:
         headline=_headline(found),
         sure=_sure(found),
         charts=[*charts, *_within(found)],
-        tables=[_table(rows), *_simulated_table(simulated)],
+        tables=[rate_table(rows), *_simulated_table(simulated)],
         flags=document.flags,
         inputs=[
             ("prompt tokens", f"{found['prompt_tokens']:g}"),
@@ -98,9 +99,8 @@ def _sure(found: Json) -> list[str]:
     return lines
 
 
-def _targets(document: Document) -> dict[str, float]:
-    """Returns the latency targets in milliseconds, by name."""
-    stated = document.data.get("slo") or document.options.get("--slo", "")
+def latency_targets(stated: Any) -> dict[str, float]:
+    """Returns latency targets in milliseconds by name, from JSON or from ttft=MS,tpot=MS."""
     if isinstance(stated, Mapping):
         return {
             name.removesuffix("_ms"): value for name, value in stated.items() if value is not None
@@ -160,7 +160,8 @@ def _policy(name: str) -> str:
     return {"none": "without", "fixed": "K fixed"}.get(name, f"K {POLICIES.get(name, name)}")
 
 
-def _table(rows: Sequence[Json]) -> Table:
+def rate_table(rows: Sequence[Json], caption: str = "By rate") -> Table:
+    """Returns the times and speeds at each rate, with speculation and without."""
     cells = [
         [
             f"{point['rate']:g}",
@@ -177,7 +178,7 @@ def _table(rows: Sequence[Json]) -> Table:
         for point in rows
     ]  # fmt: skip
     return Table(
-        "By rate",
+        caption,
         ["requests/s", "", "K", "batch", "ms per token", "ms to the first token", "tokens/s",
          "odds of a gain"],
         cells,
