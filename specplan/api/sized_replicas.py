@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from simulator.traffic.demand import Demand
 from simulator.traffic.fleet import Replica
@@ -25,26 +25,27 @@ if TYPE_CHECKING:
     from simulator.traffic.pair import Pair
     from simulator.traffic.server import Doubt
     from specplan.api.drafts import SizedDraft
+    from specplan.api.size_settings import SizeSettings
 
 
 def replicas_of(
-    target_config: Path, drafts: Sequence[SizedDraft], demand: Demand, given: Mapping[str, Any]
+    target_config: Path, drafts: Sequence[SizedDraft], demand: Demand, given: SizeSettings
 ) -> tuple[list[Replica], dict[str, Drafted], list[str]]:
     """Returns every replica that fits, the drafts by name, and why others are left out.
 
-    given: the options of `specplan.size`, by name.
+    given: the settings of `specplan.size`.
     """
     from engines.kind import Drafted
     from estimator.model_shapes.drafts import read_pair
     from simulator.cost.roofline.hardware import find_hardware
 
-    prices = {find_hardware(name).name: price for name, price in given["prices"].items()}
+    prices = {find_hardware(name).name: price for name, price in (given.prices or {}).items()}
     replicas, drafted, notes = [], {}, []
-    machines = [find_hardware(name.strip()).name for name in given["gpus"]]
+    machines = [find_hardware(name.strip()).name for name in given.gpus]
     for gpu in machines:
         if prices and gpu not in prices:
             raise ValueError(f"prices must have one for {gpu}, got {', '.join(prices)}")
-    ways = list(product(drafts, given["dtypes"], machines, given["gpus_per_replica"]))
+    ways = list(product(drafts, given.dtypes or (None,), machines, given.gpus_per_replica))
     for draft, dtype, gpu, gpus in ways:
         target, shape = read_pair(target_config, Path(draft.config))
         drafted[draft.title] = Drafted(draft.title, shape.kind)
@@ -58,8 +59,8 @@ def replicas_of(
                 dp=dp,
                 ep=ep,
                 dtype=dtype,
-                activations=given["activations"],
-                engine=given["engine"],
+                activations=given.activations,
+                engine=given.engine,
             )
             try:
                 pair, doubt = _servers(costs, draft.acceptance, demand, given)
@@ -80,32 +81,33 @@ def replica_at(
     target_config: Path,
     drafts: Sequence[SizedDraft],
     demand: Demand,
-    given: Mapping[str, Any],
+    given: SizeSettings,
     fleet: Fleet,
 ) -> Replica:
     """Returns the replica of a fleet under another demand; other arguments: see `replicas_of`."""
     known = fleet.replica
     draft = next(draft for draft in drafts if draft.title == known.draft)
-    only = {
-        "gpus": [known.gpu],
-        "gpus_per_replica": [known.gpus],
-        "dp": [known.dp],
-        "ep": [known.ep],
-        "dtypes": [known.dtype],
-        "gamma": fleet.gamma or None,
-    }
-    replicas, _, notes = replicas_of(target_config, [draft], demand, {**given, **only})
+    only = replace(
+        given,
+        gpus=[known.gpu],
+        gpus_per_replica=[known.gpus],
+        dp=[known.dp],
+        ep=[known.ep],
+        dtypes=[known.dtype],
+        gamma=fleet.gamma or None,
+    )
+    replicas, _, notes = replicas_of(target_config, [draft], demand, only)
     if not replicas:
         raise ValueError(notes[0])
     return replicas[0].limited(known.batch_limit)
 
 
 def _servers(
-    costs: Roofline, acceptance: Acceptance, demand: Demand, given: Mapping[str, Any]
+    costs: Roofline, acceptance: Acceptance, demand: Demand, given: SizeSettings
 ) -> tuple[Pair, Callable[[], Doubt | None]]:
     """Returns a replica with and without speculation, and what draws its uncertain values."""
-    sizes = {name: given[name] for name in ("slots", "chunk_tokens", "cached_share", "max_gamma")}
-    batching = Batching(**sizes, gamma=given.get("gamma"))
+    shared = ("slots", "chunk_tokens", "cached_share", "gamma", "max_gamma")
+    batching = Batching(**{name: getattr(given, name) for name in shared})
     known, wall = walled(costs, NO_LIMITS)
     priced = costs_under_load(known, demand, batching)
     accepting = acceptance.of_kind(law_of(None, priced)).at_context(round(demand.context))
@@ -118,11 +120,9 @@ def _servers(
     return pair, partial(doubt_of, priced, accepting, pair.drafting)
 
 
-def _sharing(
-    gpus: int, *, mixture: bool, given: Mapping[str, Any]
-) -> Iterator[tuple[int, int, int]]:
+def _sharing(gpus: int, *, mixture: bool, given: SizeSettings) -> Iterator[tuple[int, int, int]]:
     """Yields the ways in which the GPUs of a replica share the models: TP, DP, EP."""
-    groups, parts = given["dp"], given["ep"]
+    groups, parts = given.dp, given.ep
     mixture = mixture and gpus > 1
     for dp in groups or ((1, gpus) if mixture else (1,)):
         # By default, groups exchange whole experts, and a single group divides each of them.

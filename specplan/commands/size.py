@@ -1,21 +1,21 @@
 """`specplan size`: how many GPUs keep latency targets, and with which draft length."""
 
-from dataclasses import fields
 from functools import partial
 
 import click
 
-from specplan.api.size import size
+from specplan.api.size import answered
+from specplan.api.size_settings import SizedLoad, SizedMachines, SizedModels, SizeSettings
 from specplan.options.answer import answer
 from specplan.options.command import Command, fill
 from specplan.options.declared import takes
-from specplan.options.size_options import SizedAnswer, SizedLoad, SizedMachines, SizedModels
+from specplan.options.size_options import Compared, SizedAnswer
 from specplan.reports.size_grid import size_grid
 
 
 @click.command("size", cls=Command)
 @takes(SizedLoad, heading="Requests")
-@takes(SizedModels, heading="Models")
+@takes(Compared, SizedModels, heading="Models")
 @takes(SizedMachines, heading="Machines")
 @takes(SizedAnswer, heading="Answer")
 @click.pass_context
@@ -35,16 +35,10 @@ def size_command(ctx: click.Context, /, **_: object) -> None:
         --target-config T/config.json --draft config=D1/config.json,rates=0.8/0.6/0.45 \\
         --draft config=D2/config.json,alpha=0.6 --gpu h100,h200 --price h100=2.5,h200=3.4
     """
-    load, models, machines, form = fill(ctx, [SizedLoad, SizedModels, SizedMachines, SizedAnswer])
-    stated = {
-        each.name: getattr(record, each.name)
-        for record in (load, models, machines)
-        for each in fields(record)
-    }
-    target, drafts = stated.pop("target_config"), stated.pop("drafts")
-    sizing = size(target, drafts, **{name: v for name, v in stated.items() if v is not None})
+    models, given, form = fill(ctx, [Compared, SizeSettings, SizedAnswer])
+    sizing = answered(models.target_config, models.drafts, given)
     # By hour, the rate is the trace's.
-    grid = partial(size_grid, () if load.trace else sizing.replicas, sizing)
+    grid = partial(size_grid, () if given.trace else sizing.replicas, sizing)
     if form.server is None:
         answer(sizing.json, lambda: str(sizing), form=form, grid=grid)
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from specplan.options.values import (
 )
 
 if TYPE_CHECKING:
+    from simulator.acceptance.acceptance import Acceptance
     from specplan.api.drafts import SizedDraft
 
 _FORMATS = (
@@ -33,7 +34,7 @@ NEEDS = ("target_config", "draft_config", "gpu")
 WANTS = {
     "draft_config": "the config.json of the draft model, or of the head (EAGLE-3, DFlash, ...)"
 }
-_DRAFT_KEYS = ("config", "alpha", "rates", "name")
+_DRAFT_KEYS = ("config", "alpha", "rates", "name", "temperature")
 INSTEAD = {"gpu": ("gpu_flops", "gpu_bandwidth", "gpu_memory")}
 
 
@@ -92,7 +93,8 @@ def parse_draft(text: str) -> SizedDraft:
     """Returns the draft that a text of the form "KEY=VALUE,..." states.
 
     config: the draft's config.json; the target's for multi-token prediction.
-    alpha, or rates (R/R/..., shares of all drafts), or length=L at gamma: its acceptance.
+    alpha, or rates (R/R/..., shares of all drafts): its acceptance.
+    temperature: of the target, at which the acceptance holds.
     name: its name in the answer.
     """
     from simulator.acceptance.acceptance import Iid
@@ -112,12 +114,19 @@ def parse_draft(text: str) -> SizedDraft:
         stated[key] = value
     if "config" not in stated or ("alpha" in stated) == ("rates" in stated):
         raise ValueError(f"must state config and one of alpha and rates, got {text!r}")
-    config, name = Path(stated["config"]), stated.get("name")
+    acceptance: Acceptance
     if "alpha" in stated:
-        (alpha,) = parse_numbers(stated["alpha"])
-        return SizedDraft(config, Iid(alpha), name)
-    rates = [parse_numbers(rate)[0] for rate in stated["rates"].split("/")]
-    return SizedDraft(config, from_counts([Accepted.of_rates(rates)]), name)
+        acceptance = Iid(parse_numbers(stated["alpha"])[0])
+    else:
+        rates = [parse_numbers(rate)[0] for rate in stated["rates"].split("/")]
+        acceptance = from_counts([Accepted.of_rates(rates)])
+    if "temperature" in stated:
+        (temperature,) = parse_numbers(stated["temperature"])
+        if not 0 <= temperature < float("inf"):
+            raise ValueError(f"temperature must be at least 0, got {stated['temperature']}")
+        source = replace(acceptance.source, temperature=temperature)
+        acceptance = replace(acceptance, source=source)
+    return SizedDraft(Path(stated["config"]), acceptance, stated.get("name"))
 
 
 @dataclass(frozen=True)

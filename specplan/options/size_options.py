@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from specplan.api.drafts import SizedDraft
+from specplan.api.size_settings import SizedLoad, SizedMachines, SizedModels
 from specplan.options.answer import Pictured, Written
-from specplan.options.declared import COUNT, DRAFTED, Whole, option, rare
+from specplan.options.declared import COUNT, DRAFTED, Whole, declare, option, rare
 from specplan.options.deployment import parse_drafts
 from specplan.options.plan_options import latency_targets
 from specplan.options.values import EngineName, callback, integers, parse_numbers
@@ -37,93 +38,54 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(","))
 
 
+declare(
+    SizedLoad,
+    rate=option(metavar="R"),
+    prompt_tokens=option(metavar="N"),
+    output_tokens=option(metavar="N"),
+    length_spread=rare(type=click.FloatRange(min=0), metavar="S"),
+    trace=option(metavar="FILE"),
+    targets=option("--slo", required=True, callback=latency_targets, metavar="ttft=MS,tpot=MS"),
+    share=option(type=click.FloatRange(0, 1, min_open=True, max_open=True), metavar="S"),
+)
+declare(
+    SizedModels,
+    dtypes=option("--dtype", callback=names, metavar="NAME"),
+    activations=rare(type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"])),
+    max_gamma=rare(type=DRAFTED, metavar="G"),
+)
+declare(
+    SizedMachines,
+    gpus=option("--gpu", required=True, callback=names, metavar="NAME"),
+    gpus_per_replica=option(
+        default=",".join(map(str, SizedMachines.gpus_per_replica)), callback=integers, metavar="N"
+    ),
+    dp=option(callback=integers, metavar="N"),
+    ep=option(callback=integers, metavar="N"),
+    prices=option("--price", callback=parse_prices, metavar="GPU=P"),
+    max_gpus=option(type=COUNT, metavar="N"),
+    engine=option(type=EngineName()),
+    slots=rare(type=COUNT, metavar="N"),
+    chunk_tokens=rare(type=Whole(0), metavar="N"),
+    cached_share=option(metavar="SHARE"),
+)
+
+
 @dataclass(frozen=True)
-class SizedLoad:
-    """The load and its targets.
-
-    rate: Requests per second of all replicas.
-    prompt_tokens: Mean length of prompts, in tokens.
-    output_tokens: Mean length of outputs, in tokens.
-    length_spread: Standard deviation of both lengths over their means.  [default: 0, all are alike]
-    trace: CSV of requests with time (s), prompt_tokens and output_tokens, in place of a rate and
-      lengths. Counts the replicas that each hour needs, and what one fixed number wastes.
-    targets: Latency targets, e.g. ttft=500,tpot=30 (milliseconds).
-    share: Share of requests that must meet both targets.
-    """
-
-    rate: float | None = option(metavar="R")
-    prompt_tokens: float | None = option(metavar="N")
-    output_tokens: float | None = option(metavar="N")
-    length_spread: float | None = rare(type=click.FloatRange(min=0), metavar="S")
-    trace: Path | None = option(metavar="FILE")
-    targets: Mapping[str, float] = option(
-        "--slo", required=True, callback=latency_targets, metavar="ttft=MS,tpot=MS"
-    )
-    share: float = option(
-        type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, metavar="S"
-    )
-
-
-@dataclass(frozen=True)
-class SizedModels:
+class Compared:
     """The target and its drafts.
 
     target_config: The target's config.json.
     drafts: A draft to consider, e.g. config=D/config.json,alpha=0.8 or
       config=D/config.json,rates=0.8/0.6/0.45 (shares of all drafts, by position), with name=NAME
-      where it differs from the file's. Several may be given. For multi-token prediction, config is
-      the target's.
-    dtypes: Number format of both models' weights, or several: bfloat16,fp8.  [default: each
-      config's own]
-    activations: Format of activations.  [default: 16 bits, or the config's]
-    max_gamma: The largest gamma to consider.
+      where it differs from the file's, and temperature=T at which the acceptance holds. Several may
+      be given. For multi-token prediction, config is the target's.
     """
 
     target_config: Path = option(required=True)
     drafts: tuple[SizedDraft, ...] = option(
         "--draft", required=True, multiple=True, callback=parse_drafts, metavar="config=FILE,..."
     )
-    dtypes: tuple[str | None, ...] = option("--dtype", default=None, callback=names, metavar="NAME")
-    activations: str | None = rare(type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"]))
-    max_gamma: int = rare(type=DRAFTED, default=32, metavar="G")
-
-
-@dataclass(frozen=True)
-class SizedMachines:
-    """The machines to choose from, and how each replica serves.
-
-    gpus: h100, or several: h100,h200,b200.
-    gpus_per_replica: GPUs of a replica, or several numbers.
-    dp: Groups of a replica's GPUs that hold all layers but experts, or several numbers.
-    ep: Parts into which a mixture's experts are divided, or several numbers.
-    prices: Price of a GPU and an hour, e.g. h100=2.5,h200=3.4. The least money is searched then.
-    max_gpus: Most GPUs of all replicas together.
-    engine: The server. Public measurements of it give its times outside the models, and its limit
-      of captured graphs.  [default: any, without a limit]
-    slots: Largest number of sequences decoded together; smaller ones are tried, too.
-    chunk_tokens: Prompt tokens read in one decoding step; 0: prompts are read in separate steps.
-    cached_share: Share of each prompt's tokens that a prefix cache holds, from 0 to below 1.
-    """
-
-    gpus: tuple[str, ...] = option("--gpu", required=True, callback=names, metavar="NAME")
-    gpus_per_replica: tuple[int, ...] = option(
-        callback=integers, metavar="N", help="GPUs of a replica, or several numbers.  [default: "
-        "1,2,4,8]",
-    )  # fmt: skip
-    dp: tuple[int, ...] | None = option(
-        callback=integers, metavar="N", help="Groups of a replica's GPUs that hold all layers but "
-        "experts, or several numbers.  [default: 1; for mixtures also one for each GPU]",
-    )  # fmt: skip
-    ep: tuple[int, ...] | None = option(
-        callback=integers, metavar="N", help="Parts into which a mixture's experts are divided, or "
-        "several numbers.  [default: 1; with several groups one for each GPU]",
-    )  # fmt: skip
-    prices: Mapping[str, float] | None = option("--price", callback=parse_prices, metavar="GPU=P")
-    max_gpus: int = option(type=COUNT, default=64, metavar="N")
-    engine: str | None = option(type=EngineName())
-    slots: int = rare(type=COUNT, default=256, metavar="N")
-    chunk_tokens: int = rare(type=Whole(0), default=2048, metavar="N")
-    cached_share: float = option(default=0.0, metavar="SHARE")
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,18 @@ def test_the_better_of_several_drafts_is_chosen() -> None:
         assert row["saved_gpus"]["value"] == sizing["best_without"]["gpus"] - row["gpus"]
 
 
+@pytest.mark.parametrize("acceptance", ["alpha=0.8", "rates=0.8/0.6"])
+def test_the_temperature_of_an_acceptance_is_stated(acceptance: str) -> None:
+    draft = f"config={DRAFT},{acceptance},temperature=0.6,name=head"
+    stated = MODELS.replace(f"config={DRAFT},alpha=0.8,name=small", draft)
+    said = "The acceptance of head holds for: temperature 0.6, draft sampling not stated."
+    assert said in run_json(f"{LOAD} {stated} --gpu h100 --gpus-per-replica 1", "size")["notes"]
+    plan = run_json(f"{stated} --gpu h100 --draft config={DRAFT},alpha=0.5,name=other")
+    assert {row["draft"]: row["temperature"] for row in plan["rows"]} == {
+        "head": 0.6, "other": None,
+    }  # fmt: skip
+
+
 def test_drafts_of_one_name_are_refused() -> None:
     shown = run(f"{LOAD} {MODELS} --draft config={DRAFT},alpha=0.6,name=small --gpu h100", "size")
     assert shown.exit_code == 2
@@ -147,7 +159,8 @@ def test_bad_options_are_refused_in_one_line(changed: str, message: str) -> None
     [
         ("alpha=0.7", "must state config and one of alpha and rates, got 'alpha=0.7'"),
         ("config=D,alpha=0.7,rates=0.5", "must state config and one of alpha and rates"),
-        ("config=D,beta=0.7", "keys config, alpha, rates, name, got 'beta=0.7'"),
+        ("config=D,beta=0.7", "keys config, alpha, rates, name, temperature, got 'beta=0.7'"),
+        ("config=D,alpha=0.7,temperature=-1", "temperature must be at least 0, got -1"),
         ("config=D,config=E", "config is given twice in 'config=D,config=E'"),
     ],
 )
