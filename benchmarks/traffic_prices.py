@@ -95,6 +95,12 @@ def priced(pricing: Pricing, gamma: int) -> Priced:
     return Priced(gamma, by_batch, length, float(np.mean(alone)), (few, many))
 
 
+def steps_of(answer: Answer) -> NDArray[np.float64]:
+    """Returns when each step of a request ended, in seconds."""
+    times = np.array(answer.tokens)
+    return times[np.diff(times, prepend=-np.inf) > JITTER_SECONDS]
+
+
 def _steps(
     answers: list[Answer], batches: list[int], *, speculates: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -106,10 +112,9 @@ def _steps(
     firsts, lasts = (np.array([each.tokens[n] for each in answers])[:, None] for n in (0, -1))
     parts, seconds = [], []
     for answer in answers:
-        times = np.array(answer.tokens)
         # A block's tokens come together; without blocks each token is a step.
-        apart = JITTER_SECONDS if speculates else 0.0
-        times = times[np.diff(times, prepend=-np.inf) > apart]
+        times = steps_of(answer) if speculates else np.array(answer.tokens)
+        times = times[np.diff(times, prepend=-np.inf) > 0]
         low, high = times[:-1], times[1:]
         both = np.clip(np.minimum(lasts, high) - np.maximum(firsts, low), 0, None).sum(axis=0)
         batch = both / (high - low)
