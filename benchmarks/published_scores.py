@@ -136,7 +136,7 @@ def of_posterior(row: Row, posterior: Posterior) -> Guess:
 
 
 def plain_step(row: Row, effects: dict[str, Any]) -> Guess:
-    """Returns the prediction of the row's time of a step without drafts, whatever its draft."""
+    """Returns the prediction of the row's time of a step without drafts, for any draft."""
     undrafted = replace(row.traits, draft=None)
     posterior = infer(row.machine, published_prior(undrafted, effects=effects), [])
     law = posterior.seconds_per_token(row.run.load, [0], [1.0])

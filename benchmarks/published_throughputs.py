@@ -70,11 +70,11 @@ def server_of(facts: dict[str, str], effects: dict[str, dict[str, Any]]) -> Serv
     over = "kernels" if isinstance(machine, KernelMachine) else "roofline"
     several = served.deployment.conditions.gpus > 1
     traits = Traits(facts["engine"], draft_class(facts["kind"]), several=several)
-    prior, alone = (
-        published_prior(each, effects=effects[over], over=over)
-        for each in (traits, replace(traits, draft=None))
+    prior, bare = (
+        published_prior(kind, effects=effects[over], over=over)
+        for kind in (traits, replace(traits, draft=None))
     )
-    posterior = infer(machine, prior, [], infer(machine, alone, []))
+    posterior = infer(machine, prior, [], infer(machine, bare, []))
     gamma, slots = int(facts["gamma"]), int(facts["batch"])
     context = int(facts["prompt"]) + int(facts["output"]) // 2
     batches = [*(batch for batch in BATCHES if batch < slots), slots]
@@ -113,9 +113,9 @@ def compared(facts: dict[str, str], effects: dict[str, dict[str, Any]], spread: 
 def summary(name: str, rows: Sequence[Compared]) -> str:
     """Returns the mean errors of throughputs and gains as a row of a table."""
     plain, drafting = (
-        np.array([each.predicted[way] / each.measured[way] - 1 for each in rows]) for way in (0, 1)
+        np.array([row.predicted[way] / row.measured[way] - 1 for row in rows]) for way in (0, 1)
     )
-    gains = np.array([each.predicted_gain / each.gain - 1 for each in rows])
+    gains = np.array([row.predicted_gain / row.gain - 1 for row in rows])
     cells = [name, str(len(rows))]
     for errors in (plain, drafting, gains):
         cells += [f"{np.abs(errors).mean():.1%}", f"{errors.mean():+.1%}"]
@@ -143,24 +143,24 @@ def tables(
     rows = []
     for facts in table:
         owner = facts["source"].split("/")[0]
-        own = {over: effects[owner] for over, effects in fitted.items()}
-        rows.append(compared(facts, own, spread))
+        left_out = {over: effects[owner] for over, effects in fitted.items()}
+        rows.append(compared(facts, left_out, spread))
     heads = ("draft", "K", "batch limit", "prompt, output", "without, measured", "predicted",
              "with, measured", "predicted", "gain, measured", "predicted")  # fmt: skip
     lines = [table_head(heads)]
-    for each in rows:
-        facts = each.facts
+    for row in rows:
+        facts = row.facts
         cells = (facts["kind"], facts["gamma"], facts["batch"],
                  f"{facts['prompt']}, {facts['output']}",
-                 f"{each.measured[0]:.0f}", f"{each.predicted[0]:.0f}",
-                 f"{each.measured[1]:.0f}", f"{each.predicted[1]:.0f}",
-                 f"{each.gain:.2f}", f"{each.predicted_gain:.2f}")  # fmt: skip
+                 f"{row.measured[0]:.0f}", f"{row.predicted[0]:.0f}",
+                 f"{row.measured[1]:.0f}", f"{row.predicted[1]:.0f}",
+                 f"{row.gain:.2f}", f"{row.predicted_gain:.2f}")  # fmt: skip
         lines.append(table_row(cells))
     what = [f"{of}, {kind}" for of in ("without", "with", "gain") for kind in ("error", "bias")]
     lines += ["", table_head(("", "rows", *what)), summary("all", rows)]
     for key in ("kind", "gamma", "batch", "prompt"):
-        for value in dict.fromkeys(each.facts[key] for each in rows):
-            some = [each for each in rows if each.facts[key] == value]
+        for value in dict.fromkeys(row.facts[key] for row in rows):
+            some = [row for row in rows if row.facts[key] == value]
             lines.append(summary(f"{key} {value}", some))
     return lines
 

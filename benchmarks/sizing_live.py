@@ -20,118 +20,26 @@ import json
 import threading
 import time
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
-from math import sqrt
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from numpy.typing import NDArray
+from live_shares import DEMAND, OUTPUT, PROMPT, REPLICAS, SHARES, SLOTS, rows_of, server_of
 from result_file import setup, write_result
 from traffic_client import Answer, Client
-from traffic_prices import Pricing, priced, steps_of
+from traffic_prices import Pricing
 
 from engines.engine import Setting
 from engines.kind import EngineSettings, Models, engine_kinds
 from estimator.loading.folders import folder_pair
 from estimator.settings import PromptSettings
-from simulator.acceptance.acceptance import Iid
-from simulator.acceptance.tokens import alpha_from_block_efficiency
 from simulator.numerics.arguments import Floats
-from simulator.traffic.blocks import Blocks
-from simulator.traffic.demand import Demand, LatencyTargets, Requests, SimulationResult
-from simulator.traffic.events import serve
-from simulator.traffic.limit import in_turn
-from simulator.traffic.server import Server
-from simulator.traffic.steady import max_rate, steady
+from simulator.traffic.steady import max_rate
 
-REPLICAS, SLOTS, PROMPT, OUTPUT, WINDOW, STAIR = 2, 8, 64, 48, 1.0, 1.0
+WINDOW, STAIR = 1.0, 1.0
 STAIRS = [1, 2, 4, 8]
-SHARES, RATES, SEEDS = (0.5, 0.8, 0.95), (0.35, 0.55, 0.75), 10
-# Requests whose steps are drawn; seconds of a prompt of no length.
-DRAWN, TINY = 4000, 1e-5
-DEMAND = in_turn(Demand(PROMPT, OUTPUT), REPLICAS)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One rate and its targets; shares are of the requests within both targets.
-
-    targets_ms: most milliseconds to the first token, and between tokens.
-    rate: requests per second of both replicas. error: the measured share's standard error.
-    of_arrivals: share in simulations of the arrivals that the replicas got, and its standard
-      deviation between simulations, which draw other accepted tokens.
-    step_ms: milliseconds of a step of 1, …, 8 sequences.
-    """
-
-    rate: float
-    targets_ms: tuple[float, float]
-    requests: int
-    measured: float
-    error: float
-    of_arrivals: float
-    of_arrivals_error: float
-    simulated: float
-    closed_form: float
-    step_ms: list[float]
-    measured_ms: tuple[float, float]
-    simulated_ms: tuple[float, float]
-
-
-def server_of(pricing: Pricing, gamma: int, rate: float) -> Server:
-    """Returns the server with the measured times; prompts are priced at the batch of this rate."""
-    prices = priced(pricing, gamma)
-    first = steady(prices.server(SLOTS, DEMAND, 1), DEMAND, gamma, rate / REPLICAS)
-    batch = float(first.batch[0]) if np.isfinite(first.batch[0]) else SLOTS
-    server = prices.server(SLOTS, DEMAND, batch)
-    # A prompt by itself takes longer than it adds to a step, since its request and its first token
-    # are sent; they are when steps are shared, too.
-    sending, *others = server.prompts.seconds.values()
-    lengths = list(server.prompts.seconds)
-    reading = {lengths[0]: TINY} | {
-        n: seconds - sending for n, seconds in zip(lengths[1:], others, strict=True)
-    }
-    server = replace(server, prompts=replace(server.prompts, seconds=reading, delay=sending))
-    if gamma == 0:
-        return server
-    alpha, spread = acceptance_of(pricing, gamma, prices.length)
-    return replace(server, blocks=Blocks.of(Iid(alpha), gamma, spread=spread))
-
-
-def acceptance_of(pricing: Pricing, gamma: int, length: float) -> tuple[float, float]:
-    """Returns α, and its standard deviation between requests.
-
-    The numbers of steps of requests vary by chance as they would with one α, and by the requests'
-    own. length: mean tokens of a step.
-    """
-    alpha = float(alpha_from_block_efficiency(length, gamma))
-    whole = [answer for answer in pricing.answers if len(answer.tokens) == OUTPUT]
-    counted = np.array([len(steps_of(answer)) - 1 for answer in whole])
-    generator = np.random.default_rng(0)
-    accepted = (generator.random((DRAWN, OUTPUT, gamma)) < alpha).cumprod(axis=-1).sum(axis=-1)
-    drawn = 1 + ((1 + accepted).cumsum(axis=1) < OUTPUT - 1).sum(axis=1)
-
-    def variance(steps: NDArray[np.int64]) -> float:
-        lengths = np.clip((OUTPUT - 1) / steps, 1.0, gamma + 1.0)
-        return float(np.var(alpha_from_block_efficiency(lengths, gamma)))
-
-    own = sqrt(max(variance(counted) - variance(drawn), 0.0))
-    return alpha, min(own, 0.9 * sqrt(alpha * (1 - alpha)))
-
-
-def targets_of(runs: list[SimulationResult], share: float) -> LatencyTargets:
-    """Returns targets that a share of the requests keep, each of both as often as the other."""
-    firsts, tokens = (
-        np.concatenate([getattr(run, name) for run in runs])
-        for name in ("first_seconds", "token_seconds")
-    )
-
-    def targets(part: float) -> LatencyTargets:
-        return LatencyTargets(float(np.quantile(firsts, part)), float(np.quantile(tokens, part)))
-
-    parts = np.linspace(share, 1, 400)
-    shares = [float(targets(part).met(firsts, tokens).mean()) for part in parts.tolist()]
-    return targets(float(parts[int(np.argmin(np.abs(np.array(shares) - share)))]))
+RATES = (0.35, 0.55, 0.75)
 
 
 def in_turns(
@@ -164,68 +72,6 @@ def in_turns(
     for thread in threads:
         thread.join()
     return answers
-
-
-def arrived(answers: list[list[Answer]]) -> list[Requests]:
-    """Returns the requests that each replica got, when they were sent."""
-    sent = [np.sort([answer.sent for answer in own]) for own in answers]
-    return [
-        Requests(each - each[0], *(np.full(len(each), tokens) for tokens in (PROMPT, OUTPUT)))
-        for each in sent
-    ]
-
-
-def rows_of(answers: list[list[Answer]], rate: float, gamma: int, pricing: Pricing) -> list[Row]:
-    """Returns the measured and the predicted shares at one rate, for each of the targets."""
-    server = server_of(pricing, gamma, rate)
-    # As in simulations, the first tenth finds an emptier server.
-    counted = [one for of_one in answers for one in of_one[len(of_one) // 10 :]]
-    firsts = np.array([one.first for one in counted])
-    tokens = np.array([one.token for one in counted])
-    runs = [
-        serve(server, DEMAND.arrivals(rate / REPLICAS, 5000, seed=seed), gamma, seed=seed)
-        for seed in range(SEEDS)
-    ]
-    same = [
-        [serve(server, each, gamma, seed=seed) for each in arrived(answers)]
-        for seed in range(SEEDS)
-    ]
-    state = steady(server, DEMAND, gamma, rate / REPLICAS)
-    means = [
-        (1e3 * float(firsts.mean()), 1e3 * float(tokens.mean())),
-        (
-            1e3 * float(np.mean([run.first_seconds.mean() for run in runs])),
-            1e3 * float(np.mean([run.token_seconds.mean() for run in runs])),
-        ),
-    ]
-    rows = []
-    for part in SHARES:
-        targets = targets_of(runs, part)
-        share = float(targets.met(firsts, tokens).mean())
-        of_each = [_within(replicas, targets) for replicas in same]
-        rows.append(
-            Row(
-                rate,
-                (1e3 * (targets.first_seconds or 0), 1e3 * (targets.token_seconds or 0)),
-                len(counted),
-                share,
-                sqrt(max(share * (1 - share), 1 / len(counted)) / len(counted)),
-                float(np.mean(of_each)),
-                float(np.std(of_each, ddof=1)),
-                float(np.mean([run.within(targets) for run in runs])),
-                float(state.share(targets)[0]),
-                [1e3 * float(seconds) for seconds in server.seconds[:, gamma]],
-                means[0],
-                means[1],
-            )
-        )
-    return rows
-
-
-def _within(replicas: list[SimulationResult], targets: LatencyTargets) -> float:
-    """Returns the share within targets of the requests at all replicas."""
-    met = [targets.met(one.first_seconds, one.token_seconds) for one in replicas]
-    return float(np.concatenate(met).mean())
 
 
 def machine() -> str:

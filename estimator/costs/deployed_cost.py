@@ -67,9 +67,9 @@ def deployed_cost(
     machine = (gpu if gpus == 1 else f"{gpus} × {gpu}") + deployment.conditions.parallel
     traits = _traits(deployment, engine, dtype)
     undrafted = replace(traits, draft=None)
-    prior, alone = (published_prior(each).fixed(**known or {}) for each in (traits, undrafted))
+    prior, bare = (published_prior(kind).fixed(**known or {}) for kind in (traits, undrafted))
     passes = RooflineMachine(deployment)
-    roofline = infer(passes, prior, runs, infer(passes, alone, []))
+    roofline = infer(passes, prior, runs, infer(passes, bare, []))
     found = DeployedCost(roofline, "public", f"the roofline of {machine}", ())
     if model == found.model:
         return found
@@ -84,8 +84,8 @@ def deployed_cost(
         for load in at:
             kernels.plain_work(load)
         baseline = infer(kernels, published_prior(undrafted, over="kernels"), [])
-        if roofline.alone is not None:  # no run is used
-            found = found._replace(posterior=replace(roofline, alone=baseline))
+        if roofline.bare is not None:  # no run is used
+            found = found._replace(posterior=replace(roofline, bare=baseline))
         for load in at:
             kernels.block_work(load, _COMPARED)
     except ValueError as error:

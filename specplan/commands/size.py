@@ -9,13 +9,13 @@ from specplan.api.size_settings import SizedLoad, SizedMachines, SizedModels, Si
 from specplan.options.answer import answer
 from specplan.options.command import Command, fill
 from specplan.options.declared import takes
-from specplan.options.size_options import Compared, SizedAnswer
+from specplan.options.size_options import SizedAnswer, SizedPair
 from specplan.reports.size_grid import size_grid
 
 
 @click.command("size", cls=Command)
 @takes(SizedLoad, heading="Requests")
-@takes(Compared, SizedModels, heading="Models")
+@takes(SizedPair, SizedModels, heading="Models")
 @takes(SizedMachines, heading="Machines")
 @takes(SizedAnswer, heading="Answer")
 @click.pass_context
@@ -35,7 +35,7 @@ def size_command(ctx: click.Context, /, **_: object) -> None:
         --target-config T/config.json --draft config=D1/config.json,rates=0.8/0.6/0.45 \\
         --draft config=D2/config.json,alpha=0.6 --gpu h100,h200 --price h100=2.5,h200=3.4
     """
-    models, given, form = fill(ctx, [Compared, SizeSettings, SizedAnswer])
+    models, given, form = fill(ctx, [SizedPair, SizeSettings, SizedAnswer])
     sizing = answered(models.target_config, models.drafts, given)
     # By hour, the rate is the trace's.
     grid = partial(size_grid, () if given.trace else sizing.replicas, sizing)

@@ -94,7 +94,7 @@ def parse_draft(text: str) -> SizedDraft:
 
     config: the draft's config.json; the target's for multi-token prediction.
     alpha, or rates (R/R/..., shares of all drafts): its acceptance.
-    temperature: of the target, at which the acceptance holds.
+    temperature: temperature at which the acceptance holds.
     name: its name in the answer.
     """
     from simulator.acceptance.acceptance import Iid

@@ -72,7 +72,7 @@ declare(
 
 
 @dataclass(frozen=True)
-class Compared:
+class SizedPair:
     """The target and its drafts.
 
     target_config: The target's config.json.

@@ -48,8 +48,8 @@ def test_size_counts_one_number_of_gpus_without_a_draft() -> None:
     eagle, model = (f"--draft config={draft},alpha=0.7" for draft in DRAFTS)
     bare: list[dict[str, Any]] = []
     for drafts in (eagle, model, f"{eagle} {model}"):
-        found = run_json(f"{given} {drafts}", "size")["best_without"]
-        bare.append({**found, "draft": None})
+        without = run_json(f"{given} {drafts}", "size")["best_without"]
+        bare.append({**without, "draft": None})
     assert bare[0] == bare[1] == bare[2]
 
 
@@ -57,6 +57,6 @@ def test_a_draft_that_does_not_fit_leaves_the_target_without_it() -> None:
     target = f"--target-config {CONFIGS / 'qwen3-32b.json'}"
     draft = CONFIGS / "qwen3-14b.json"
     given = f"{target} --gpu h100 --gpus-per-replica 1 --engine vllm {LOAD} --rate 0.5"
-    found = run_json(f"{given} --slo ttft=900,tpot=60 --draft config={draft},alpha=0.7", "size")
-    assert found["best"]["gamma"] == 0
-    assert "qwen3-14b does not fit on 1 × h100-sxm" in " ".join(found["notes"])
+    sizing = run_json(f"{given} --slo ttft=900,tpot=60 --draft config={draft},alpha=0.7", "size")
+    assert sizing["best"]["gamma"] == 0
+    assert "qwen3-14b does not fit on 1 × h100-sxm" in " ".join(sizing["notes"])

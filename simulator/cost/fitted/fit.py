@@ -40,19 +40,19 @@ _TYPICAL, _ORDER = 4, 17
 
 
 def infer(
-    machine: Machine, prior: Prior, runs: Sequence[Run], alone: Posterior | None = None
+    machine: Machine, prior: Prior, runs: Sequence[Run], bare: Posterior | None = None
 ) -> Posterior:
     """Returns the posterior of a deployment's parameters and deviations.
 
     Several runs of one load and γ contribute their mean. Impossible runs contribute nothing.
-    alone: the server without a draft, whose steps are the baseline's until a run is used.
+    bare: the server without a draft, whose steps are the baseline's until a run is used.
     """
     means = pooled(runs)
     left_out = impossible(runs)
     used = [run for run in means if run not in left_out]
     if not used:
         of_prior = cache(partial(Draws.of_prior, prior))
-        laws = (prior.logs, prior.covariance, of_prior, alone)
+        laws = (prior.logs, prior.covariance, of_prior, bare)
         return Posterior(machine, prior, tuple(runs), *laws)
     problem = Problem.of(machine, prior, used)
     weighted, weights = problem.sampled()
@@ -134,7 +134,7 @@ class ParametricCost(Cost):
     def reading_again(self, rejected: Callable[[int], Floats]) -> ParametricCost:
         known = self.posterior
         machine = replace(known.machine, rejected=rejected)
-        posterior = infer(machine, known.prior, known.runs, known.alone)
+        posterior = infer(machine, known.prior, known.runs, known.bare)
         return replace(self, posterior=posterior)
 
     def _seconds(self, work: Work) -> float:

@@ -58,8 +58,8 @@ class Posterior:
     runs: all runs, the impossible ones included, which are not used.
     logs, covariance: most probable logarithms of the parameters, and their covariance.
     draws: returns so many draws (DRAWS or MANY), each time the same.
-    alone: the distribution of the server without a draft, whose steps are the baseline. None: runs
-      of this server are, or nothing else is known.
+    bare: the distribution of the server without a draft, whose steps are the baseline. None: the
+      runs of this server give the baseline.
     """
 
     machine: Machine
@@ -68,7 +68,7 @@ class Posterior:
     logs: Floats
     covariance: Floats
     draws: Callable[[int], Draws]
-    alone: Posterior | None = None
+    bare: Posterior | None = None
     _known: dict[LoadPoint, dict[int, Floats]] = field(default_factory=dict, init=False, repr=False)
     _medians: dict[tuple[LoadPoint, int], float] = field(default_factory=dict, init=False)
     _drawn: dict[tuple[int, int, int], Floats] = field(default_factory=dict, init=False, repr=False)
@@ -76,7 +76,7 @@ class Posterior:
     @property
     def undrafted(self) -> Posterior:
         """The distribution that describes a step without speculation, and prompts."""
-        return self if self.alone is None else self.alone
+        return self if self.bare is None else self.bare
 
     @property
     def impossible(self) -> tuple[Run, ...]:
@@ -156,9 +156,9 @@ class Posterior:
         missing = sorted({*gammas} - {0} - known.keys())
         if missing or 0 not in known:
             laws = self._laws(load, [0, *missing], self.draws(DRAWS))
-            if self.alone is not None:
+            if self.bare is not None:
                 laws.pop(0)
-                known[0] = self.alone.plain(load)
+                known[0] = self.bare.plain(load)
             wide = [each for each, (values, _) in laws.items() if values.std() > _WIDE]
             many = self._laws(load, wide, self.draws(MANY)) if wide else {}
             for gamma, (values, allowed) in laws.items():

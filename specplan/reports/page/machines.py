@@ -69,9 +69,10 @@ def _times(names: list[str], machines: list[Json], targets: Mapping[str, float])
     for (short, title), (speculating, way) in ((k, w) for k in kinds for w in WAYS.items()):
         lines: list[Series] = []
         for colour, (name, each) in enumerate(zip(names, machines, strict=True)):
-            rows = (row for row in each["rows"] if row["speculation"] == speculating)
             points = (
-                (row["rate"], row.get(f"{short}_ms")) for row in rows if not row["near_capacity"]
+                (point["rate"], point.get(f"{short}_ms"))
+                for point in each["rows"]
+                if point["speculation"] == speculating and not point["near_capacity"]
             )
             lines += series(name, colour, points)
         yield Chart(

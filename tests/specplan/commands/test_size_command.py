@@ -90,10 +90,10 @@ def test_the_better_of_several_drafts_is_chosen() -> None:
 @pytest.mark.parametrize("acceptance", ["alpha=0.8", "rates=0.8/0.6"])
 def test_the_temperature_of_an_acceptance_is_stated(acceptance: str) -> None:
     draft = f"config={DRAFT},{acceptance},temperature=0.6,name=head"
-    stated = MODELS.replace(f"config={DRAFT},alpha=0.8,name=small", draft)
-    said = "The acceptance of head holds for: temperature 0.6, draft sampling not stated."
-    assert said in run_json(f"{LOAD} {stated} --gpu h100 --gpus-per-replica 1", "size")["notes"]
-    plan = run_json(f"{stated} --gpu h100 --draft config={DRAFT},alpha=0.5,name=other")
+    models = MODELS.replace(f"config={DRAFT},alpha=0.8,name=small", draft)
+    sentence = "The acceptance of head holds for: temperature 0.6, draft sampling not stated."
+    assert sentence in run_json(f"{LOAD} {models} --gpu h100 --gpus-per-replica 1", "size")["notes"]
+    plan = run_json(f"{models} --gpu h100 --draft config={DRAFT},alpha=0.5,name=other")
     assert {row["draft"]: row["temperature"] for row in plan["rows"]} == {
         "head": 0.6, "other": None,
     }  # fmt: skip

@@ -10,7 +10,6 @@ from estimator.profiles.profile import LeftOut, LoadCosts
 from estimator.profiles.profile_file import write_profile
 from simulator.choice.advice import certainty, percentage
 from simulator.numerics.lattice import DRAWS
-from specplan.reports.page.shown import section_of
 from tests.specplan.plan_inputs import LLAMA, PROFILE, run, run_json
 
 LENGTHS = "--prompt-tokens 500 --output-tokens 200"
@@ -387,22 +386,3 @@ def test_each_machine_has_the_answer_that_it_has_alone(sheet: str) -> None:
     refused = run(f"{load} --burst 8".replace("--rate 2", ""), "traffic")
     assert refused.exit_code == 2
     assert "--burst needs one --gpu and one --tp" in refused.output
-
-
-def test_several_machines_have_a_page_and_a_picture(sheet: str, tmp_path: Path) -> None:
-    load = f"--rate 2,60 {LENGTHS} {sheet} --slo ttft=900,tpot=40"
-    load = load.replace("--gpu h100", "--gpu h100,l40s")
-    page, plot, file = (tmp_path / name for name in ("a.html", "a.png", "a.json"))
-    shown = run(f"{load} --page {page} --plot {plot} -o {file}", "traffic")
-    assert shown.exit_code == 0, shown.output
-    assert plot.read_bytes().startswith(b"\x89PNG")
-    made = section_of(json.loads(file.read_text()))
-    assert made.headline in page.read_text()
-    assert made.headline.startswith("h100-sxm, TP 1 serves the most requests/s a GPU: ")
-    bars, *times = made.charts
-    assert list(bars.categories) == ["h100-sxm, TP 1", "l40s, TP 1"]
-    assert bars.series[0].points[0].y > bars.series[0].points[1].y
-    assert {line.name for chart in times for line in chart.series} == set(bars.categories)
-    # Beyond its capacity a machine has no point.
-    assert [point.x for line in times[0].series if line.name.startswith("l40s")
-            for point in line.points] == [2]  # fmt: skip
