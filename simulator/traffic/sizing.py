@@ -84,8 +84,8 @@ def size(
     plain = {replica.machine: replica for replica in reversed(replicas)}
     tried = [(replica, 0) for replica in plain.values()]
     tried += [(replica, gamma) for replica in replicas for gamma in replica.pair.gammas]
-    fleets = (closed_fleet(replica, gamma, goal) for replica, gamma in tried)
-    counted, searched = [fleet for fleet in fleets if fleet is not None], len(tried)
+    every = (closed_fleet(replica, gamma, goal) for replica, gamma in tried)
+    counted, searched = [fleet for fleet in every if fleet is not None], len(tried)
     kinds = _by_speculation(counted)
     limited = [fleet for fleets in kinds for fleet in _limited(fleets)]
     fleets = _by_speculation([*counted, *limited])
