@@ -69,8 +69,7 @@ class Load:
       configuration.
     activations: number format of the target's activations.
     draft_kind: kind of draft (`simulator.cost.roofline.shapes.DraftKind`).
-    needed_gb, memory_gb: GB that both models' weights and caches need on each GPU, and GB it has.
-    target_gb: GB that the target's weights and caches need on each GPU.
+    needed_gb, target_gb, memory_gb: GB a GPU of both models, of the target, and of its memory.
     draft_overhead: share of a draft step's time that is overhead per layer (kernel launches).
     most_batch: the largest batch that fits at this context.
     speeds: 10th and 90th percentile of published speed / predicted speed of one sequence.

@@ -80,8 +80,7 @@ def size(
 
     layouts: how many are simulated although the closed form says that others are cheaper.
     """
-    # Without speculation, replicas that differ by the draft are the same.
-    plain = {replica.machine: replica for replica in reversed(replicas)}
+    plain = {replica.machine: replica for replica in reversed(replicas)}  # of any draft
     tried = [(replica, 0) for replica in plain.values()]
     tried += [(replica, gamma) for replica in replicas for gamma in replica.pair.gammas]
     every = (closed_fleet(replica, gamma, goal) for replica, gamma in tried)

@@ -18,7 +18,7 @@ from simulator.traffic.sizing import size as sized
 from simulator.traffic.trace import Hour, hours_of, read_trace
 from specplan.api.drafts import SizedDraft, named_apart
 from specplan.api.shown import Shown
-from specplan.api.size_settings import NAMES, SizeSettings
+from specplan.api.size_settings import SizeSettings
 from specplan.api.sized_replicas import replica_at, replicas_of
 
 if TYPE_CHECKING:
@@ -86,13 +86,10 @@ def size(
     """Returns the cheapest deployment that keeps latency targets: what `specplan size` computes.
 
     target_config: the target's config.json. drafts: one or several drafts.
-    options: see `SizeSettings`; rate, prompt_tokens, output_tokens (or trace), targets and gpus are
-      needed.
+    options: see `SizeSettings`; a load (or trace), targets and gpus are needed.
 
     Raises OSError, ValueError if a file or a number cannot be used, or no GPU holds the models.
     """
-    if unknown := [name for name in options if name not in NAMES]:
-        raise TypeError(f"unexpected keyword {unknown[0]!r}: must be one of {', '.join(NAMES)}")
     several = (drafts,) if isinstance(drafts, SizedDraft) else tuple(drafts)
     return answered(Path(target_config), several, SizeSettings(**options))
 
@@ -101,8 +98,8 @@ def answered(target_config: Path, drafts: Sequence[SizedDraft], given: SizeSetti
     """Returns the answer to a question: see `size`."""
     every = named_apart(drafts)
     if given.trace is None:
-        lengths, spread = (given.prompt_tokens or 0, given.output_tokens or 0), given.length_spread
-        demand = Demand(*lengths, spread, spread)
+        spreads = 2 * [given.length_spread]
+        demand = Demand(given.prompt_tokens or 0, given.output_tokens or 0, *spreads)
         return _sized(target_config, every, demand, given.goal(given.rate or 0), given)
     trace = Path(given.trace)
     hours = hours_of(read_trace(text_lines(trace), name=str(trace)))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from simulator.numerics.arguments import integer
 from simulator.traffic.demand import LatencyTargets
 from simulator.traffic.fleet import Goal
-
-_TARGETS = frozenset({"ttft", "tpot"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,24 +35,13 @@ class SizedLoad:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SizedModels:
-    """Formats of both models, and the longest draft.
+class SizedMachines:
+    """The machines to choose from, and how each replica serves.
 
     dtypes: Number format of both models' weights, or several: bfloat16,fp8.  [default: each
       config's own]
     activations: Format of activations.  [default: 16 bits, or the config's]
     max_gamma: The largest gamma to consider.
-    """
-
-    dtypes: Sequence[str | None] | None = None
-    activations: str | None = None
-    max_gamma: int = 32
-
-
-@dataclass(frozen=True, kw_only=True)
-class SizedMachines:
-    """The machines to choose from, and how each replica serves.
-
     gpus: h100, or several: h100,h200,b200.
     gpus_per_replica: GPUs of a replica, or several numbers.
     dp: Groups of a replica's GPUs that hold all layers but experts, or several numbers.  [default:
@@ -71,6 +58,9 @@ class SizedMachines:
     """
 
     gpus: Sequence[str]
+    dtypes: Sequence[str | None] | None = None
+    activations: str | None = None
+    max_gamma: int = 32
     gpus_per_replica: Sequence[int] = (1, 2, 4, 8)
     dp: Sequence[int] | None = None
     ep: Sequence[int] | None = None
@@ -83,7 +73,7 @@ class SizedMachines:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SizeSettings(SizedLoad, SizedModels, SizedMachines):
+class SizeSettings(SizedLoad, SizedMachines):
     """All settings of `specplan.size`.
 
     gamma: drafted tokens of each block; None: the best of 1 to `max_gamma`.
@@ -100,14 +90,13 @@ class SizeSettings(SizedLoad, SizedModels, SizedMachines):
                 raise ValueError(f"`{name}` {wrong} `trace`")
         if self.trace is not None and self.length_spread != 0:
             raise ValueError("`length_spread` cannot be combined with `trace`")
-        for name in ("slots", "max_gamma"):
-            integer(name, getattr(self, name), at_least=1)
-        integer("chunk_tokens", self.chunk_tokens, at_least=0)
-        for name in ("gpus_per_replica", "dp", "ep"):
-            for number in getattr(self, name) or ():
+        for name in ("slots", "max_gamma", "gpus_per_replica", "dp", "ep"):
+            value = getattr(self, name) or ()
+            for number in value if isinstance(value, Sequence) else (value,):
                 integer(name, number, at_least=1)
+        integer("chunk_tokens", self.chunk_tokens, at_least=0)
         for name, limit in self.targets.items():
-            if name not in _TARGETS or not 0 < limit < float("inf"):
+            if name not in ("ttft", "tpot") or not 0 < limit < float("inf"):
                 raise ValueError(
                     f"targets must be ttft=MS, tpot=MS or both, above 0, got {name}={limit}"
                 )
@@ -117,6 +106,3 @@ class SizeSettings(SizedLoad, SizedModels, SizedMachines):
         first, token = (self.targets.get(name) for name in ("ttft", "tpot"))
         targets = LatencyTargets(first and first / 1e3, token and token / 1e3)
         return Goal(rate, targets, self.share, self.max_gpus)
-
-
-NAMES = tuple(each.name for each in fields(SizeSettings))

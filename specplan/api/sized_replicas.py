@@ -62,14 +62,14 @@ def replicas_of(
                 activations=given.activations,
                 engine=given.engine,
             )
+            where = f"{gpus} × {gpu} (tp {tp}, dp {dp}, ep {ep})"
             try:
                 pair, doubt = _servers(costs, draft.acceptance, demand, given)
             except ValueError as error:
-                notes.append(f"{gpus} × {gpu} (tp {tp}, dp {dp}, ep {ep}) is left out: {error}.")
+                notes.append(f"{where} is left out: {error}.")
                 continue
             if not pair.gammas:
-                shared = f"{gpus} × {gpu} (tp {tp}, dp {dp}, ep {ep})"
-                notes.append(f"{draft.title} does not fit on {shared} with a request.")
+                notes.append(f"{draft.title} does not fit on {where} with a request.")
             replica = Replica(gpu, gpus, pair, tp, ep, dp, dtype, draft.title, prices.get(gpu))
             replicas.append(replace(replica, doubt=doubt))
     if not replicas and not notes:

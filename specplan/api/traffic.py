@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -172,48 +171,24 @@ def _of(record: type[Record], given: Mapping[str, Any]) -> Record:
     return record(**{name: given[name] for name in record.__annotations__ if name in given})
 
 
-class TrafficOptions(TypedDict, total=False):
-    """The load of a server and how it serves; defaults and meanings are the command's.
-
-    rate: requests per second of all replicas, one number or several.
-    prompt_tokens, output_tokens: mean number of tokens in a request's prompt and output.
-    targets: latency targets in milliseconds, by name: ttft, tpot.
-    replicas: servers that share the requests in turn.
-    prompt_ms: milliseconds to read one prompt; None: estimated with the cost's roofline.
-    simulate: whether arrivals are simulated, too; requests, seed: how many, and of which seed.
-    trace: file of requests; slots, chunk_tokens, cached_share, cache_tokens, gamma, max_gamma,
-      alpha_spread: see `specplan traffic --help`.
-    """
-
-    rate: float | Sequence[float]
-    prompt_tokens: float
-    output_tokens: float
-    targets: Mapping[str, float] | None
-    replicas: int
-    prompt_ms: float | None
-    simulate: bool
-    requests: int | None
-    seed: int | None
-    trace: Path | str | None
-    slots: int
-    chunk_tokens: int
-    cached_share: float
-    cache_tokens: float | None
-    gamma: int | None
-    max_gamma: int
-    alpha_spread: float | None
+_NAMES = tuple(
+    name
+    for record in (Arrivals, Batching, Simulation)
+    for name in record.__annotations__
+    if name not in ("burst", "slo")
+)
 
 
-def traffic(
-    acceptance: Accepting, cost: Costing = None, **options: Unpack[TrafficOptions]
-) -> TrafficResult:
+def traffic(acceptance: Accepting, cost: Costing = None, **options: Any) -> TrafficResult:
     """Returns the effect of speculation on a server under load: what `specplan traffic` computes.
 
-    acceptance, cost: see `plan`. options: see `TrafficOptions`.
+    acceptance, cost: see `plan`.
+    options: fields of `Arrivals`, `Batching` and `Simulation` by name; `rate` is one number or
+      several, and `targets` are latency targets in milliseconds by name (ttft, tpot).
 
     Raises OSError, ValueError if a file or a number cannot be used.
     """
-    known = TrafficOptions.__annotations__
+    known = (*_NAMES, "targets")
     if unknown := [name for name in options if name not in known]:
         raise TypeError(f"unexpected keyword {unknown[0]!r}: must be one of {', '.join(known)}")
     given: dict[str, Any] = {**options, "slo": options.get("targets")}

@@ -105,8 +105,10 @@ def pair_of(
         each.cached(batching.cached_share) for each in _prompts(priced[0], demand, batching)
     )
     spread = 0.0 if batching.alpha_spread is None else batching.alpha_spread
-    stated = batching.cache_tokens
-    held, held_alone = _cache_tokens(priced) if stated is None else (stated, stated)
+    held, held_alone = (
+        _cache_tokens(priced, name) if batching.cache_tokens is None else batching.cache_tokens
+        for name in ("needed_gb", "target_gb")
+    )
     blocks = Blocks.of(accepting, longest, spread=spread)
     server = Server(by_batch(batches, times, batching.slots), blocks, with_draft, held)
     alone_server = replace(server.without(alone), cache_tokens=held_alone)
@@ -163,21 +165,18 @@ def _divided(times: Mapping[int, float], tokens: int, *, dp: int, chunk: int | N
     return replace(divided, delay=max(times[tokens] - float(divided.apart(tokens)), 0.0))
 
 
-def _cache_tokens(priced: Sequence[Cost]) -> tuple[float | None, float | None]:
-    """Returns how many cached tokens fit into memory with a draft and without; None: not known."""
+def _cache_tokens(priced: Sequence[Cost], needed: str) -> float | None:
+    """Returns how many cached tokens fit into GPU memory next to the weights; None: not known.
+
+    needed: field of `Load` with the GB of weights and caches.
+    """
     first, last = priced[0].setting.load, priced[-1].setting.load
     if first is None or last is None or first is last or first.memory_gb is None:
-        return None, None
-    one, more, memory = priced[0].setting.batch, priced[-1].setting.batch, first.memory_gb
-
-    def tokens(least: float | None, most: float | None) -> float | None:
-        if least is None or most is None:
-            return None
-        of_one = (most - least) / (more - one)
-        return max(0.0, (memory - (least - one * of_one)) / of_one * first.context)
-
-    pairs = (first.needed_gb, last.needed_gb), (first.target_gb, last.target_gb)
-    return tokens(*pairs[0]), tokens(*pairs[1])
+        return None
+    least, most = getattr(first, needed) or 0.0, getattr(last, needed) or 0.0
+    of_one = (most - least) / (priced[-1].setting.batch - priced[0].setting.batch)
+    free = first.memory_gb - (least - priced[0].setting.batch * of_one)
+    return float(max(0.0, free / of_one * first.context))
 
 
 def _measured(cost: Cost) -> set[int]:

@@ -5,7 +5,7 @@ from functools import partial
 import click
 
 from specplan.api.size import answered
-from specplan.api.size_settings import SizedLoad, SizedMachines, SizedModels, SizeSettings
+from specplan.api.size_settings import SizedLoad, SizedMachines, SizeSettings
 from specplan.options.answer import answer
 from specplan.options.command import Command, fill
 from specplan.options.declared import takes
@@ -15,7 +15,7 @@ from specplan.reports.size_grid import size_grid
 
 @click.command("size", cls=Command)
 @takes(SizedLoad, heading="Requests")
-@takes(SizedPair, SizedModels, heading="Models")
+@takes(SizedPair, heading="Models")
 @takes(SizedMachines, heading="Machines")
 @takes(SizedAnswer, heading="Answer")
 @click.pass_context

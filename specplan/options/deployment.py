@@ -120,12 +120,10 @@ def parse_draft(text: str) -> SizedDraft:
     else:
         rates = [parse_numbers(rate)[0] for rate in stated["rates"].split("/")]
         acceptance = from_counts([Accepted.of_rates(rates)])
-    if "temperature" in stated:
-        (temperature,) = parse_numbers(stated["temperature"])
-        if not 0 <= temperature < float("inf"):
-            raise ValueError(f"temperature must be at least 0, got {stated['temperature']}")
-        source = replace(acceptance.source, temperature=temperature)
-        acceptance = replace(acceptance, source=source)
+    if (heat := stated.get("temperature")) is not None:
+        if not 0 <= (temperature := parse_numbers(heat)[0]) < float("inf"):
+            raise ValueError(f"temperature must be at least 0, got {heat}")
+        acceptance = replace(acceptance, source=replace(acceptance.source, temperature=temperature))
     return SizedDraft(Path(stated["config"]), acceptance, stated.get("name"))
 
 

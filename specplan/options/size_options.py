@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from specplan.api.drafts import SizedDraft
-from specplan.api.size_settings import SizedLoad, SizedMachines, SizedModels
+from specplan.api.size_settings import SizedLoad, SizedMachines
 from specplan.options.answer import Pictured, Written
 from specplan.options.declared import COUNT, DRAFTED, Whole, declare, option, rare
 from specplan.options.deployment import parse_drafts
@@ -49,14 +49,11 @@ declare(
     share=option(type=click.FloatRange(0, 1, min_open=True, max_open=True), metavar="S"),
 )
 declare(
-    SizedModels,
+    SizedMachines,
+    gpus=option("--gpu", required=True, callback=names, metavar="NAME"),
     dtypes=option("--dtype", callback=names, metavar="NAME"),
     activations=rare(type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"])),
     max_gamma=rare(type=DRAFTED, metavar="G"),
-)
-declare(
-    SizedMachines,
-    gpus=option("--gpu", required=True, callback=names, metavar="NAME"),
     gpus_per_replica=option(
         default=",".join(map(str, SizedMachines.gpus_per_replica)), callback=integers, metavar="N"
     ),
@@ -78,8 +75,8 @@ class SizedPair:
     target_config: The target's config.json.
     drafts: A draft to consider, e.g. config=D/config.json,alpha=0.8 or
       config=D/config.json,rates=0.8/0.6/0.45 (shares of all drafts, by position), with name=NAME
-      where it differs from the file's, and temperature=T at which the acceptance holds. Several may
-      be given. For multi-token prediction, config is the target's.
+      where it differs from the file's, and temperature=T of the acceptance. Several may be given.
+      For multi-token prediction, config is the target's.
     """
 
     target_config: Path = option(required=True)

@@ -370,4 +370,4 @@ def test_traffic_takes_replicas_and_refuses_unknown_keywords() -> None:
     three = sp.traffic(*costs, rate=3, replicas=3, **load)
     assert three.max_rate == pytest.approx(3 * alone.max_rate)
     with pytest.raises(TypeError, match="unexpected keyword 'replica': must be one of rate"):
-        sp.traffic(*costs, rate=1, replica=3, **load)  # type: ignore[call-arg]
+        sp.traffic(*costs, rate=1, replica=3, **load)

@@ -58,8 +58,7 @@ class Posterior:
     runs: all runs, the impossible ones included, which are not used.
     logs, covariance: most probable logarithms of the parameters, and their covariance.
     draws: returns so many draws (DRAWS or MANY), each time the same.
-    bare: the distribution of the server without a draft, whose steps are the baseline. None: the
-      runs of this server give the baseline.
+    bare: the server without a draft, whose steps are the baseline; None: runs have the baseline.
     """
 
     machine: Machine

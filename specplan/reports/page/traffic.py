@@ -34,7 +34,7 @@ def traffic_section(document: Document) -> Section:
     """Returns the section of the JSON of `specplan traffic`."""
     found = document.data
     rows = found["rows"]
-    targets = latency_targets(found.get("slo") or document.options.get("--slo", ""))
+    targets = latency_targets(found)
     simulated = found.get("simulated") or []
     charts = [
         _times(found, "tpot_ms", "Time per token", "milliseconds a token", targets),
@@ -99,14 +99,10 @@ def _sure(found: Json) -> list[str]:
     return lines
 
 
-def latency_targets(stated: Any) -> dict[str, float]:
-    """Returns latency targets in milliseconds by name, from JSON or from ttft=MS,tpot=MS."""
-    if isinstance(stated, Mapping):
-        return {
-            name.removesuffix("_ms"): value for name, value in stated.items() if value is not None
-        }
-    parts = (part.partition("=") for part in stated.split(",") if "=" in part)
-    return {name.strip(): float(value) for name, _, value in parts}
+def latency_targets(found: Json) -> dict[str, float]:
+    """Returns the latency targets in milliseconds, by name."""
+    stated = (found.get("slo") or {}).items()
+    return {name.removesuffix("_ms"): limit for name, limit in stated if limit is not None}
 
 
 def by_way(rows: Sequence[Json], name: str) -> list[Series]:
