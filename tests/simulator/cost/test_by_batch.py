@@ -85,3 +85,12 @@ def test_one_batch_is_planned_from_its_own_runs() -> None:
 def test_runs_that_give_no_batch_are_refused(runs: list[Run], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         costs_by_batch(runs)
+
+
+def test_doubt_per_factor_of_the_batch_is_three_times_as_large_beyond_the_runs() -> None:
+    """A parameter's deviation: 0.1 per factor e between two batches, 0.3 beyond them."""
+    runs = [*pair(4, 8.0, 4.0), *pair(16, 8.0, 4.0)]
+    costs = costs_by_batch(runs, batches=[16, 8, 32])
+    known, between, beyond = (cost.posterior.covariance[0, 0] for cost in costs)
+    assert between - known == pytest.approx((0.1 * np.log(2)) ** 2, abs=1e-9)
+    assert beyond - known == pytest.approx((0.3 * np.log(2)) ** 2, abs=1e-9)
