@@ -20,7 +20,7 @@ from simulator.cost.fitted.runs import Run
 from simulator.cost.setting import DEFAULT_CONTEXT
 from specplan.api.observing import ObservedPlan
 from specplan.api.settings import COPIES, DRAFT_KINDS
-from specplan.options.answer import answer
+from specplan.options.answer import answer, stated_command
 from specplan.options.command import Command, fill, is_stated
 from specplan.options.declared import takes
 from specplan.options.inputs.profile import Profiled
@@ -208,7 +208,7 @@ def _follow(reading: Followed, asking: ObservedPlan) -> None:
         row = asking.plan(observation, _timed(observation) if asking.fitted else None)
         data = live.add(observation, row, clock=clock)
         if reading.page is not None:
-            live.write(data, reading.page)
+            live.write({**data, "command": stated_command()}, reading.page)
         advised = "" if row is None else f"  advised gamma {row.advised_gamma}"
         click.echo(reports.observation_line(observation, clock=clock) + advised)
 

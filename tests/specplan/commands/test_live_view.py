@@ -55,6 +55,7 @@ def test_a_followed_server_has_a_page_and_metrics_of_its_drift(tmp_path: Path) -
         assert line in metrics
     text = html.unescape(page.read_text(encoding="utf-8"))
     assert '<meta http-equiv="refresh" content="1">' in text
+    assert "<pre>specplan observe " in text
     assert "Acceptance fell: 1.15 tokens per target call" in text
     assert "Tokens per call since the start" in text
 
