@@ -73,7 +73,7 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
     named = drafter.name or drafter.kind or drafter.model
     if load is None and not named and gamma > 0:
         notice(
-            "the flags are for a separate draft model: --draft-kind names another kind "
+            "the flags are for a separate draft model: `draft_kind` names another kind "
             "(eagle3, mtp, dflash, suffix, ngram)"
         )
     priced = ""
