@@ -42,7 +42,7 @@ def advice_lines(plan: Plan) -> list[str]:
     ]
     lines += [*next_lines(plan), *_speed(plan)]
     iid = _iid(plan) if cost.posterior is None else []
-    return [*lines, *iid, _break_even(plan)]
+    return [*lines, *iid, break_even_text(plan)]
 
 
 def break_evens(plan: Plan) -> tuple[float | None, float | None]:
@@ -204,7 +204,8 @@ def _iid(plan: Plan) -> list[str]:
     return [f"{would}: as many tokens per call, but every block would draft all it may."]
 
 
-def _break_even(plan: Plan) -> str:
+def break_even_text(plan: Plan, at: str = "") -> str:
+    """Returns the acceptance and the draft step at which no K gains; at: " at batch 8" or ""."""
     alpha, c = break_evens(plan)
     costs = "at this c" if plan.tokens_per_second is None else "at these costs"
     least = f"{f'acceptance {alpha:.2g}' if alpha else 'any acceptance'} {costs}"
@@ -213,4 +214,4 @@ def _break_even(plan: Plan) -> str:
     step = f", or a draft step of {100 * c:.3g} % of a target step" if c else ""
     if alpha in (None, 1) and c:
         step = f". At this acceptance a draft step may take {100 * c:.3g} % of a target step"
-    return f"Break-even: {least}{step}."
+    return f"Break-even{at}: {least}{step}."

@@ -12,6 +12,9 @@ from specplan.reports.deployment import gpus_of
 from specplan.reports.plan import speeds
 from specplan.reports.table import GAMMA, MS, TOKENS, Column
 
+# Columns that say for which setting a plan is, if plans differ in it.
+SETTINGS = ("gpu", "alpha", "c", "context", "batch")
+
 
 def cells_of(row: Plan) -> dict[str, Any]:
     """Returns a plan's values for the table; a plan that does not fit in memory has no gain."""
@@ -21,8 +24,8 @@ def cells_of(row: Plan) -> dict[str, Any]:
     beyond_graphs = bool(setting.beyond_graphs(gamma))
     cells: dict[str, Any] = {
         **{name: str(getattr(load, name, "-")) for name in ("gpu", "tp", "most_batch", "context")},
-        "alpha": row.alpha,
-        "c": row.cost.c,
+        "alpha": f"{row.alpha:.4g}",
+        "c": f"{row.cost.c:.4g}",
         "batch": setting.batch,
         "extrapolated": extrapolated or best_beyond,
         "beyond_graphs": beyond_graphs,
@@ -84,8 +87,8 @@ def columns_of(rows: Sequence[Plan]) -> list[Column[dict[str, Any]]]:
         (several, "gpu", "{gpu}"),
         (len({load.tp for load in loads}) > 1, "TP", "{tp}"),
         (several, "fits up to batch", "{most_batch}"),
-        (not by_load, "alpha", "{alpha:.4g}"),
-        (not by_load, "c", "{c:.4g}"),
+        (not by_load, "alpha", "{alpha}"),
+        (not by_load, "c", "{c}"),
         (len({load.context for load in loads}) > 1, "context", "{context}"),
         (any(row.setting.batch > 1 for row in rows), "batch", "{batch}"),
         (True, "best K", "{best}"),

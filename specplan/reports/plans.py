@@ -9,7 +9,7 @@ from simulator.choice.plan import Plan
 from simulator.choice.walltime import improvement_factor, lower_bound, oracle_improvement_factor
 from simulator.cost.sizes import expected_c, questions_c
 from simulator.numerics.intervals import CONFIDENCE
-from specplan.reports.advice import NOT_CALIBRATED, break_evens
+from specplan.reports.advice import NOT_CALIBRATED, break_even_text, break_evens
 from specplan.reports.deployment import (
     cost_json,
     gpus_of,
@@ -24,6 +24,7 @@ from specplan.reports.deployment import (
 from specplan.reports.kept import kept_json
 from specplan.reports.plan import BEYOND, notes_of, points_of, require_possible, speeds
 from specplan.reports.plan_rows import (
+    SETTINGS,
     cells_of,
     columns_of,
     drafting_json,
@@ -200,6 +201,10 @@ def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = (), drafts: Sequenc
     if any(row.advice.undecided for row in fitting):
         lines.append("Advised K ?: undecided until the K of the row was measured.")
         lines += [NOT_CALIBRATED] if len(gpus_of(rows)) > 1 else []
+    able = [(row, each) for row, each in zip(rows, cells, strict=True) if row.setting.fits]
+    for row, values in able[:: max(len(able) - 1, 1)]:
+        settings = [f"{header} {values[header]}" for header, _ in columns if header in SETTINGS]
+        lines.append(folded(break_even_text(row, f" at {', '.join(settings)}")))
     if of_loads(rows) and not drafts:
         lines += ["", *map(folded, schedules_text(every or rows, rows[0].only))]
     return "\n".join([*map(folded, notes), *([""] if notes else []), *lines])
