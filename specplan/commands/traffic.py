@@ -69,8 +69,7 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
     if isinstance(stated, Roofline):
         costs_of_each, machines = stated.each_machine(), stated.machines
     if len(machines) > 1:
-        refused = {"burst": arrivals.burst, "figure": drawn.figure, "page": form.page}
-        for name, value in {**refused, "plot": form.plot}.items():
+        for name, value in {"burst": arrivals.burst, "figure": drawn.figure}.items():
             if value is not None:
                 raise ValueError(f"`{name}` needs one `gpu` and one `tp`")
     accepting = accepted.make()

@@ -21,6 +21,7 @@ from simulator.numerics.intervals import CONFIDENCE
 _KEYS = {
     "plan": ("advised_gamma", "curve"),
     "traffic": ("rows", "most_requests_per_second"),
+    "machines": ("machines",),
     "burst": ("rows", "burst"),
     "size": ("candidates", "best"),
     "observe": ("accepted_by_position", "block_efficiency", "source"),

@@ -10,6 +10,7 @@ from estimator.profiles.profile import Improvement
 from estimator.writing import builtins
 from specplan.reports.page.comparisons import comparison_section, validation_section
 from specplan.reports.page.inputs import Document, Inputs, Named
+from specplan.reports.page.machines import machines_section
 from specplan.reports.page.many_plans import plans_section
 from specplan.reports.page.observations import observation_section, tree_section
 from specplan.reports.page.pictures import Section, in_words, number
@@ -25,6 +26,7 @@ _SECTIONS: dict[str, Callable[[Document], Section]] = {
     "plan": plan_section,
     "plans": plans_section,
     "traffic": traffic_section,
+    "machines": machines_section,
     "burst": burst_section,
     "size": size_section,
     "observe": observation_section,

@@ -383,6 +383,6 @@ def test_each_machine_has_the_answer_that_it_has_alone(sheet: str) -> None:
     text = run(load, "traffic").stdout
     assert "capacity with speculation" in text.splitlines()[0]
     assert "\nl40s, TP 2\n" in text
-    refused = run(f"{load} --page a.html", "traffic")
+    refused = run(f"{load} --burst 8".replace("--rate 2 ", ""), "traffic")
     assert refused.exit_code == 2
-    assert "--page needs one --gpu and one --tp" in refused.output
+    assert "--burst needs one --gpu and one --tp" in refused.output

@@ -1,0 +1,32 @@
+"""The page and the picture of `specplan traffic` for several machines."""
+
+import json
+from pathlib import Path
+
+from specplan.reports.page.shown import section_of
+from tests.specplan.plan_inputs import run
+
+CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
+SERVER = (
+    f"--prompt-tokens 500 --output-tokens 200 --target-config {CONFIGS / 'llama-3.1-8b.json'} "
+    f"--draft-config {CONFIGS / 'llama-3.2-1b.json'} --gpu h100,l40s --alpha 0.7 "
+    "--cost-model roofline --slots 64 --max-gamma 3"
+)
+
+
+def test_several_machines_have_a_page_and_a_picture(tmp_path: Path) -> None:
+    load = f"--rate 2,60 {SERVER} --slo ttft=900,tpot=40"
+    page, plot, file = (tmp_path / name for name in ("a.html", "a.png", "a.json"))
+    shown = run(f"{load} --page {page} --plot {plot} -o {file}", "traffic")
+    assert shown.exit_code == 0, shown.output
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    made = section_of(json.loads(file.read_text()))
+    assert made.headline in page.read_text()
+    assert made.headline.startswith("h100-sxm, TP 1 has the largest capacity a GPU: ")
+    bars, *times = made.charts
+    assert list(bars.categories) == ["h100-sxm, TP 1", "l40s, TP 1"]
+    assert bars.series[0].points[0].y > bars.series[0].points[1].y
+    assert {line.name for chart in times for line in chart.series} == set(bars.categories)
+    # Beyond its capacity a machine has no point.
+    assert [point.x for line in times[0].series if line.name.startswith("l40s")
+            for point in line.points] == [2]  # fmt: skip
