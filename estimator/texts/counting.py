@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from estimator.draft_names.kind import parse_drafter
 from estimator.prompts.logs import LogPart, encoded
 from estimator.settings import MAX_GAMMA, ModelSettings
+from estimator.texts.contexts import GROUPS, context_counts
 from ngram.copies.texts import Copied, Integers, Texts
 
 # Most numbers of a list by groups: an interval over so many groups is as good as one over texts.
@@ -65,6 +66,7 @@ class Totals(msgspec.Struct, frozen=True):
     tokens: by group, number of all tokens.
     blocks: by group and least length of a match, number of blocks with 0, …, γ drafted tokens, for
       γ = 1, 2, … one after the other. block_tokens: number of all tokens in these groups.
+    contexts: counts of `context_counts`, of drafts as the drafter makes them.
     skipped, first_skipped: number of skipped lines, and the first one with its reason.
     """
 
@@ -73,6 +75,7 @@ class Totals(msgspec.Struct, frozen=True):
     tokens: list[int] = []
     blocks: list[list[list[int]]] = []
     block_tokens: list[int] = []
+    contexts: list[list[list[int]]] = []
     skipped: int = 0
     first_skipped: str = ""
 
@@ -84,6 +87,7 @@ class Totals(msgspec.Struct, frozen=True):
             _grouped(self.tokens + other.tokens, MOST_NUMBERS),
             _grouped(self.blocks + other.blocks, most),
             _grouped(self.block_tokens + other.block_tokens, most),
+            _grouped(self.contexts + other.contexts, GROUPS),
             self.skipped + other.skipped,
             self.first_skipped or other.first_skipped,
         )
@@ -127,7 +131,7 @@ def totals(texts: Texts, copied: Copied, max_gamma: int, least: Sequence[int] = 
     groups = min(len(lengths), max(1, MOST_NUMBERS // numbers))
     of_text = np.arange(len(lengths)) * groups // len(lengths)
     group = np.repeat(of_text, lengths)
-    tried = []
+    tried, contexts = [], list[list[list[int]]]()
     for shortest in least:
         drafts = np.minimum(copied.drafted, room).astype(np.int32)
         if copied.matched is not None:
@@ -135,6 +139,7 @@ def totals(texts: Texts, copied: Copied, max_gamma: int, least: Sequence[int] = 
         drafted = np.minimum(drafts, gammas[:, None])
         steps = np.minimum(copied.accepted.astype(np.int32), drafted) + 1
         begun = _begun(steps, ends - lengths, ends)
+        contexts = contexts or context_counts(texts, copied.accepted > 0, drafted, steps, begun)
         rows = [
             np.bincount(group[at] * size + length[at], minlength=groups * size).reshape(groups, -1)
             for size, length, at in zip((gammas + 1).tolist(), drafted, begun, strict=True)
@@ -142,7 +147,7 @@ def totals(texts: Texts, copied: Copied, max_gamma: int, least: Sequence[int] = 
         tried.append(np.concatenate(rows, axis=1))
     blocks = np.stack(tried, axis=1).tolist()
     block_tokens = np.bincount(of_text, lengths).astype(int).tolist()
-    return Totals(len(lengths), hits.tolist(), lengths.tolist(), blocks, block_tokens)
+    return Totals(len(lengths), hits.tolist(), lengths.tolist(), blocks, block_tokens, contexts)
 
 
 def _begun(steps: NDArray[np.int32], first: Integers, ends: Integers) -> NDArray[np.bool_]:

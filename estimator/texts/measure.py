@@ -23,6 +23,7 @@ from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 from estimator.progress import SILENT, Progress
 from estimator.prompts.logs import LogPart, parts
+from estimator.texts.contexts import by_context
 from estimator.texts.counting import MeasureTexts, Totals, count_part, counter, least_matches
 from estimator.traces.trace_file import Journal, require_place, traces_path, write_matches
 from reference.files import held
@@ -109,10 +110,13 @@ def _profile(request: MeasureTexts, whole: Totals, blocks: NDArray[np.int64]) ->
     alpha = Alpha(sum(whole.hits) / tokens, low, high, CONFIDENCE, tokens, whole.texts)
     per_token = blocks[:, 0].sum(axis=0) / tokens
     by_gamma = {at: tuple(row[: at + 1].tolist()) for at, row in enumerate(per_token, start=1)}
+    accepting = DraftAcceptance(
+        alpha=alpha, blocks=by_gamma, at_contexts=by_context(whole.contexts)
+    )
     return Profile(
         alpha=alpha,
         draft_sampling="argmax",
-        draftings={"argmax": DraftAcceptance(alpha=alpha, blocks=by_gamma)},
+        draftings={"argmax": accepting},
         setup=Setup(
             target=f"the texts of {Path(request.texts).name}",
             draft=request.draft,

@@ -177,10 +177,12 @@ def texts_profile(profile: Profile) -> str:
         ("drafted per call", "{drafted:.3f}"),
         ("accepted of drafted", "{share:.3f}"),
     ]
+    further = acceptance_lines(drafting.at_contexts, profile.compared_gamma)
     return (
         f"{profile.setup.target}, draft {profile.setup.draft}\n"
         f"alpha   {alpha.value:.4f}  {bounds(alpha.low, alpha.high, '.4f')} over "
-        f"{alpha.tokens} tokens of {alpha.prompts} texts\n\n{table(rows, columns)}"
+        f"{alpha.tokens} tokens of {alpha.prompts} texts\n\n"
+        + "\n".join([table(rows, columns), *further])
     )
 
 

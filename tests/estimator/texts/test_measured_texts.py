@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from estimator.draft_names.kind import LoadContext, parse_drafter
+from estimator.profiles.contexts import at_contexts
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import read_profile
 from estimator.profiles.workloads import measured_alpha
@@ -86,6 +87,29 @@ def require_alike(name: str, tmp_path: Path) -> Profile:
     assert found.alpha == measured_alpha(traces)
     assert found.drafting().blocks == replayed_blocks(traces, GAMMA)
     return found
+
+
+def test_acceptance_by_context_is_that_of_the_greedy_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("estimator.profiles.contexts", "estimator.texts.contexts"):
+        monkeypatch.setattr(f"{module}.LEAST_TOKENS", 40)
+    target = tiny_llama(seed=3)
+    drafter = parse_drafter("lookup").load(LoadContext(target, None, ModelSettings()))
+    subject = Subject(target, drafter(Sampling(0.0)), Sampling(0.0), Stopping(TOKENS), STRICT)
+    texts = {tuple(prompt): greedy(target, prompt, TOKENS) for prompt in PROMPTS}
+    traces = [trace(subject, prompt, text, max_gamma=GAMMA) for prompt, text in texts.items()]
+    lines = [{"prompt": prompt, "output": text} for prompt, text in texts.items()]
+    profile = measured(written(tmp_path / "log.jsonl", lines), drafts=("lookup",))[0]
+    parts = profile.drafting().at_contexts
+    expected = at_contexts(traces, [len(prompt) for prompt in texts], GAMMA)
+    assert len(parts) == len(expected) > 1
+    for part, other in zip(parts, expected, strict=True):
+        assert part.first <= other.first <= part.context <= other.last <= part.last
+        assert abs(part.context - other.context) <= 1
+        assert part.alpha == other.alpha
+        for gamma, blocks in other.blocks.items():
+            assert part.blocks[gamma] == pytest.approx(blocks)
 
 
 def test_the_mean_over_sampled_texts_is_the_acceptance(tmp_path: Path) -> None:
