@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from inspect import Parameter, signature
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, TypeVar
 
 # From servers' names of drafts to the kinds of `engines.kind.Drafted`.
 DRAFT_KINDS = MappingProxyType(
@@ -19,6 +22,34 @@ DRAFT_KINDS = MappingProxyType(
 )
 # Drafters that copy, as --draft names them.
 COPIES = MappingProxyType({"suffix": "suffix", "ngram": "lookup"})
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def keywords(*records: type[Any], **renamed: str | None) -> Callable[[Function], Function]:
+    """Gives a function of `**options` the signature in which each field of records is a keyword.
+
+    renamed: keywords that have another name than their field; None leaves a field out.
+    """
+
+    def named(function: Function) -> Function:
+        plain = signature(function)
+        kept = [
+            parameter
+            for parameter in plain.parameters.values()
+            if parameter.kind is not Parameter.VAR_KEYWORD
+        ]
+        for field in (field for record in records for field in fields(record)):
+            name = renamed.get(field.name, field.name)
+            default = Parameter.empty if field.default is MISSING else field.default
+            if name is not None:
+                kept.append(
+                    Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type)
+                )
+        vars(function)["__signature__"] = plain.replace(parameters=kept)
+        return function
+
+    return named
 
 
 @dataclass(frozen=True)

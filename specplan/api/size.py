@@ -17,6 +17,7 @@ from simulator.traffic.sizing import Sizing, saved_gpus
 from simulator.traffic.sizing import size as sized
 from simulator.traffic.trace import Hour, hours_of, read_trace
 from specplan.api.drafts import SizedDraft, named_apart
+from specplan.api.settings import keywords
 from specplan.api.shown import Shown
 from specplan.api.size_settings import SizeSettings
 from specplan.api.sized_replicas import replica_at, replicas_of
@@ -80,6 +81,7 @@ class SizeResult(Shown, Sizing):
         return sizing_text(self.json())
 
 
+@keywords(SizeSettings)
 def size(
     target_config: Path | str, drafts: SizedDraft | Sequence[SizedDraft], **options: Any
 ) -> SizeResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from specplan.api.completed_costs import law_of, walled
 from specplan.api.inputs import Accepting, Costing, both
 from specplan.api.recorded import Recorded
 from specplan.api.request import NO_LIMITS, Question
-from specplan.api.settings import Arrivals, Batching, Simulation
+from specplan.api.settings import Arrivals, Batching, Simulation, keywords
 from specplan.api.shown import Shown
 from specplan.api.stopping import ranked
 from specplan.api.traffic_pair import costs_under_load, pair_of, spread_of
@@ -171,14 +172,7 @@ def _of(record: type[Record], given: Mapping[str, Any]) -> Record:
     return record(**{name: given[name] for name in record.__annotations__ if name in given})
 
 
-_NAMES = tuple(
-    name
-    for record in (Arrivals, Batching, Simulation)
-    for name in record.__annotations__
-    if name not in ("burst", "slo")
-)
-
-
+@keywords(Arrivals, Batching, Simulation, burst=None, slo="targets")
 def traffic(acceptance: Accepting, cost: Costing = None, **options: Any) -> TrafficResult:
     """Returns the effect of speculation on a server under load: what `specplan traffic` computes.
 
@@ -188,7 +182,7 @@ def traffic(acceptance: Accepting, cost: Costing = None, **options: Any) -> Traf
 
     Raises OSError, ValueError if a file or a number cannot be used.
     """
-    known = (*_NAMES, "targets")
+    known = list(signature(traffic).parameters)[2:]
     if unknown := [name for name in options if name not in known]:
         raise TypeError(f"unexpected keyword {unknown[0]!r}: must be one of {', '.join(known)}")
     given: dict[str, Any] = {**options, "slo": options.get("targets")}

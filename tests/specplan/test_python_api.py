@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
@@ -371,3 +372,11 @@ def test_traffic_takes_replicas_and_refuses_unknown_keywords() -> None:
     assert three.max_rate == pytest.approx(3 * alone.max_rate)
     with pytest.raises(TypeError, match="unexpected keyword 'replica': must be one of rate"):
         sp.traffic(*costs, rate=1, replica=3, **load)
+
+
+def test_signatures_name_each_setting_with_its_default() -> None:
+    sizes, loads = signature(sp.size).parameters, signature(sp.traffic).parameters
+    assert sizes["targets"].default is Parameter.empty
+    assert (sizes["share"].default, loads["slots"].default) == (0.95, 256)
+    assert "targets" in loads
+    assert not {"slo", "burst", "options"} & {*sizes, *loads}
