@@ -137,7 +137,7 @@ def test_settings_of_runs_have_the_advice_of_their_rows(browser: Any, tmp_path: 
 @pytest.mark.usefixtures("few_requests")
 def test_the_rate_of_a_size_moves_to_the_gpus_of_that_rate(browser: Any, tmp_path: Path) -> None:
     command = (
-        "size --prompt-tokens 1000 --output-tokens 300 --slo tpot=8 --max-gpus 10 --target-config "
+        "size --prompt-tokens 1000 --output-tokens 300 --slo tpot=8 --max-gpus 9 --target-config "
         f"{CONFIGS}/llama-3.1-8b.json --draft config={CONFIGS}/llama-3.1-8b-eagle3.json,alpha=0.8 "
         "--engine vllm --gpu h100 --gpus-per-replica 1,2"
     )
