@@ -296,7 +296,7 @@ def test_a_burst_is_done_when_its_last_token_is(gpu: str, tmp_path: Path) -> Non
 
 def test_a_gain_in_doubt_at_every_rate_is_named_once() -> None:
     models = "--target-config docs/configs/llama-3.1-8b.json --gpu h100 --cost-model public "
-    head = f"{models}--draft-config docs/configs/llama-3.1-8b-eagle3.json --alpha 0.7"
+    head = f"{models}--draft-config docs/configs/llama-3.1-8b-eagle3.json --alpha 0.55"
     asked = f"--rate 1,9 --prompt-tokens 2000 --output-tokens 300 {head}"
     found, text = run_json(asked, "traffic"), " ".join(run(asked, "traffic").stdout.split())
     assert "Speculation most probably shortens requests at every rate. A gain, by" in text
