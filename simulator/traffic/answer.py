@@ -23,6 +23,9 @@ Interval = tuple[float, float]
 # Share of the capacity below which times in closed form have errors of a few per cent
 # (`benchmarks/traffic_closed_form.py --near`).
 TRUSTED = 0.8
+# The same where a chunk of prompts takes longer than this part of a request's decoding
+# (`benchmarks/traffic_closed_form.py --chunks`).
+CHUNKS_TRUSTED, LONG_CHUNK = 0.3, 0.125
 # Share of requests within the targets, where none is stated.
 SHARE = 0.95
 
@@ -68,6 +71,7 @@ class TrafficRow:
     on_target: whether mean times meet the latency targets; None without targets.
     advice: which γ to run at this rate; None without speculation.
     by_batch: the state where γ changes with the batch size as scheduled; None without speculation.
+    trusted: share of the capacity up to which the closed form's times are within some 5 %.
     """
 
     rate: float
@@ -80,6 +84,7 @@ class TrafficRow:
     advice: Advice | None = None
     replicas: int = 1
     by_batch: Steady | None = None
+    trusted: float = TRUSTED
 
     @property
     def most_requests(self) -> float:
@@ -104,7 +109,7 @@ class TrafficRow:
     @property
     def near_capacity(self) -> bool:
         """Whether the rate is near the capacity, where the closed form underestimates times."""
-        return self.stable and self.rate > TRUSTED * self.most_requests
+        return self.stable and self.rate > self.trusted * self.most_requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +152,16 @@ def require_rates(rates: Sequence[float]) -> None:
         raise ValueError(f"rate must be above 0 requests a second, got {min(rates):g}")
 
 
+def _trusted(pair: Pair, gamma: int) -> float:
+    """Returns the share of the capacity up to which times at γ are within some 5 %."""
+    server = pair.server(gamma)
+    if server.prompts.chunk is None:
+        return TRUSTED
+    chunk = float(server.prompts.apart(server.prompts.chunk))
+    blocks = pair.demand.output_tokens / float(server.blocks.tokens[:, gamma].mean())
+    return CHUNKS_TRUSTED if chunk > LONG_CHUNK * blocks * server.seconds[0, gamma] else TRUSTED
+
+
 def answer(request: TrafficRequest) -> Traffic:
     """Returns the steady states at each rate, and the rates that the servers sustain.
 
@@ -177,6 +192,7 @@ def answer(request: TrafficRequest) -> Traffic:
                 advice=advice if gamma > 0 else None,
                 replicas=replicas,
                 by_batch=_by_batch(pair, gammas, gamma, rate),
+                trusted=_trusted(pair, gamma),
             )
             if doubtful is not None:
                 risk = float((~doubtful.stable[:, place]).mean())

@@ -7,7 +7,7 @@ import numpy as np
 
 from simulator.choice.advice import percentage
 from simulator.numerics.intervals import CONFIDENCE, percent
-from simulator.traffic.answer import Interval, Traffic, TrafficRequest, TrafficRow
+from simulator.traffic.answer import TRUSTED, Interval, Traffic, TrafficRequest, TrafficRow
 from simulator.traffic.pair import Pair
 from simulator.traffic.steady import Steady
 from specplan.reports.deployment import ranges_json
@@ -24,6 +24,11 @@ from specplan.reports.traffic_limits import (
 _NEAR = (
     "~ Above 80 % of the capacity these times may be too short: in simulations up to 12 % per "
     "token, and 40 % to the first token. --simulate shows them."
+)
+_LONG_CHUNKS = (
+    "~ Above 30 % of the capacity these times may be too short, because a chunk of prompts takes "
+    "over an eighth of the time in which a request is decoded: in simulations up to 37 % per "
+    "token. --simulate shows them."
 )
 
 _RISK = (
@@ -129,10 +134,12 @@ def traffic_text(
 
 
 def fine_print(request: TrafficRequest, found: Traffic) -> list[str]:
-    """Returns sentences on the columns, on times near the capacity, and on captured graphs."""
-    near = any(row.near_capacity for row in found.rows) and not found.simulated
+    """Returns sentences on the columns, on times that may be too short, and on captured graphs."""
+    near = [row for row in found.rows if row.near_capacity and not found.simulated]
+    chunks = any(row.trusted < TRUSTED for row in near)
+    short = [_LONG_CHUNKS if chunks else _NEAR] * bool(near)
     gammas = {row.gamma for row in found.rows} - {0}
-    return [*[_RISK] * bool(found.draws), *[_NEAR] * near, *graphs_lines(request.pair, gammas)]
+    return [*[_RISK] * bool(found.draws), *short, *graphs_lines(request.pair, gammas)]
 
 
 def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:

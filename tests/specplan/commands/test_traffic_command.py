@@ -325,6 +325,16 @@ def test_rates_near_the_capacity_say_that_their_times_are_too_short(sheet: str) 
     assert warning not in run(f"{asked} --simulate --requests 200", "traffic").stdout
 
 
+@pytest.mark.parametrize(("chunk", "near"), [(512, False), (8192, True)])
+def test_times_are_trusted_less_where_chunks_are_long(sheet: str, chunk: int, near: bool) -> None:
+    load = f"--prompt-tokens 1000 --output-tokens 60 --chunk-tokens {chunk} --gamma 3 {sheet}"
+    most = run_json(f"--rate 1 {load}", "traffic")["most_requests_per_second"]
+    asked = f"--rate {0.2 * most:.3f},{0.6 * most:.3f} {load}"
+    rows = [row for row in run_json(asked, "traffic")["rows"] if row["speculation"]]
+    assert [row["near_capacity"] for row in rows] == [False, near]
+    assert ("~ Above 30 % of the capacity" in run(asked, "traffic").stdout) == near
+
+
 def test_replicas_are_servers_at_their_part_of_the_rate(sheet: str) -> None:
     """Requests in turn arrive evenly, so the targets are kept as often as by one, or more."""
     one = run_json(f"--rate 2 {LENGTHS} {sheet} --slo ttft=5000,tpot=100", "traffic")
