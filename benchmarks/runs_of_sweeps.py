@@ -60,7 +60,7 @@ def main() -> None:
             by_owner: dict[str, list[bool]] = {guess.row.owner: [] for guess in guesses}
             for guess in guesses:
                 by_owner[guess.row.owner].append(guess.inside)
-            missed = max(abs(guess.error) for guess in guesses if not guess.inside)
+            missed = max((abs(guess.error) for guess in guesses if not guess.inside), default=0.0)
             cells = (
                 runs,
                 "jumps" if jumps else "without jumps",
