@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from estimator.draft_names.kind import one_draft
 from estimator.loading.pairs import LoadedPair, load, parse_policies, require_rule
-from estimator.rule_names import VERIFICATION, acceptance_rule
+from estimator.requests import GAMMA, Generate, GenerateAlone, GenerateBeams
+from estimator.rule_names import acceptance_rule
 from estimator.settings import (
     FIXED,
     MAX_GAMMA,
-    ModelSettings,
-    PromptSource,
-    SamplingSettings,
-    TargetSettings,
     draft_sampling,
-    require_read_lengths,
 )
 from estimator.timing.arms import adaptive
 from estimator.timing.precision import Timing
@@ -35,9 +31,6 @@ from reference.speculative import (
     speculative_session,
 )
 
-# Draft length of the fixed policy, and width of a beam search, if none is given.
-GAMMA, BEAMS = 4, 4
-
 
 @dataclass(frozen=True, slots=True)
 class Started:
@@ -52,87 +45,47 @@ class Started:
     rule: Rule
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerateAlone:
-    """Settings for decoding one text without a draft.
+def loaded(request: GenerateAlone, gammas: Sequence[int] = ()) -> LoadedPair:
+    """Returns the loaded models and prompt, and the conditions that end the text.
 
-    text: source of the prompt, and largest number of new tokens.
-    prompt: text of the prompt; None: the first prompt of the source.
-    compiling: whether forward passes are compiled: off, on, or try (compile if possible).
+    gammas: draft lengths for which forward passes are compiled.
     """
+    require_one_process("generate")
+    if "" in request.stop_strings:
+        raise ValueError("a stop string must have at least one character, got ''")
+    found = load(
+        request.models,
+        request.text,
+        sampling=request.sampling,
+        prompt=request.prompt,
+        compiling=request.compiling,
+        gammas=gammas,
+    )
+    if not request.stop_strings:
+        return found
+    strings = StopStrings(request.stop_strings, found.tokenizer.decode)
+    return replace(found, stopping=replace(found.stopping, stop_strings=strings))
 
-    models: TargetSettings = field(default_factory=TargetSettings)
-    text: PromptSource = field(default_factory=PromptSource)
-    prompt: str | None = None
-    sampling: SamplingSettings = field(default_factory=SamplingSettings)
-    temperature: float = 1.0
-    compiling: str = "off"
-    stop_strings: tuple[str, ...] = ()
-    seed: int = 0
 
-    def loaded(self, gammas: Sequence[int] = ()) -> LoadedPair:
-        """Returns the loaded models and prompt, and the conditions that end the text.
+def started(request: GenerateAlone, loaded: LoadedPair, session: Session, rule: Rule) -> Started:
+    """Returns the session together with the prompt's ids to display.
 
-        gammas: draft lengths for which forward passes are compiled.
-        """
-        require_one_process("generate")
-        if "" in self.stop_strings:
-            raise ValueError("a stop string must have at least one character, got ''")
-        found = load(
-            self.models,
-            self.text,
-            sampling=self.sampling,
-            prompt=self.prompt,
-            compiling=self.compiling,
-            gammas=gammas,
-        )
-        if not self.stop_strings:
-            return found
-        strings = StopStrings(self.stop_strings, found.tokenizer.decode)
-        return replace(found, stopping=replace(found.stopping, stop_strings=strings))
-
-    def started(self, loaded: LoadedPair, session: Session, rule: Rule) -> Started:
-        """Returns the session together with the prompt's ids to display.
-
-        No ids are displayed for a prompt in a chat template, or for an encoder–decoder target.
-        """
-        [ids] = loaded.prompts
-        hidden = self.text.chat or session.text != ids
-        return Started(loaded.tokenizer, [] if hidden else list(ids), session, rule)
+    No ids are displayed for a prompt in a chat template, or for an encoder–decoder target.
+    """
+    [ids] = loaded.prompts
+    hidden = request.text.chat or session.text != ids
+    return Started(loaded.tokenizer, [] if hidden else list(ids), session, rule)
 
 
 def generate_alone(request: GenerateAlone) -> Started:
     """Returns a session in which the target decodes without a draft."""
-    sampling, loaded = request.sampling.at(request.temperature), request.loaded()
-    [ids] = loaded.prompts
-    generator = seeded(loaded.target.device, request.seed)
+    sampling, pair = request.sampling.at(request.temperature), loaded(request)
+    [ids] = pair.prompts
+    generator = seeded(pair.target.device, request.seed)
     text = plain_session(
-        loaded.target, ids, sampling=sampling, stopping=loaded.stopping, generator=generator
+        pair.target, ids, sampling=sampling, stopping=pair.stopping, generator=generator
     )
-    return request.started(loaded, text, STRICT)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Generate(GenerateAlone):
-    """Settings for decoding one text with a draft.
-
-    draft_temperature: temperature of the draft; None: the target's temperature.
-    policy_name: fixed, heuristic, confidence:P, product:P or adaptive.
-    gamma: draft length of the fixed policy; None: 4.
-    max_gamma: longest draft of other policies; None: 16.
-    verification, lenience: name of the acceptance rule; its lenience in (0, 1] (None: 1, lossless).
-    """
-
-    models: ModelSettings = field(default_factory=ModelSettings)
-    draft_temperature: float | None = None
-    policy_name: str = FIXED
-    gamma: int | None = None
-    max_gamma: int | None = None
-    verification: str = VERIFICATION
-    lenience: float | None = None
-
-    def __post_init__(self) -> None:
-        require_read_lengths((self.policy_name,), self.gamma, self.max_gamma)
+    return started(request, pair, text, STRICT)
 
 
 def generate(request: Generate) -> Started:
@@ -145,37 +98,16 @@ def generate(request: Generate) -> Started:
     drafted_by = draft_sampling(sampling, request.draft_temperature)
     require_rule([one_draft(request.models)], rule)
     fixed = request.policy_name == FIXED
-    loaded = request.loaded([gamma] if fixed else [GAMMA, most])
-    target, stopping = loaded.target, loaded.stopping
-    [ids], [drafter_of] = loaded.prompts, loaded.drafters.values()
+    pair = loaded(request, [gamma] if fixed else [GAMMA, most])
+    target, stopping = pair.target, pair.stopping
+    [ids], [drafter_of] = pair.prompts, pair.drafters.values()
     subject = Subject(target, drafter_of(drafted_by), sampling, stopping, rule)
     if policy is None:
         opening_text(target, ids, stopping)  # refuses long prompts before costs are measured
         untimed = replace(subject, stopping=replace(stopping, stop_strings=None))
         policy = adaptive(untimed, [ids], Timing(seed=request.seed), max_gamma=most)
     text = speculative_session(subject, ids, policy, seeded(target.device, request.seed))
-    return request.started(loaded, text, rule)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerateBeams:
-    """Settings of a speculative beam search (Leviathan et al. 2023, A.4).
-
-    text, prompt: the source of the prompt, as in GenerateAlone.
-    beams, draft_beams: number of beams of the target and of the draft; None: twice `beams`.
-    """
-
-    models: ModelSettings = field(default_factory=ModelSettings)
-    text: PromptSource = field(default_factory=PromptSource)
-    prompt: str | None = None
-    beams: int = BEAMS
-    draft_beams: int | None = None
-    gamma: int = GAMMA
-
-    @property
-    def draft_width(self) -> int:
-        """Number of beams of the draft's search."""
-        return 2 * self.beams if self.draft_beams is None else self.draft_beams
+    return started(request, pair, text, rule)
 
 
 def generate_beams(request: GenerateBeams) -> tuple[BeamSearch, list[str]]:

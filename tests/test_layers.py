@@ -30,7 +30,7 @@ ROOMS: dict[str, list[str]] = {
     "ngram": ["rows", "formats", "training", "indexes", "drafters", "copies"],
     "estimator": [
         "progress", "writing", "intervals", "kinds", "settings", "prompts", "draft_names",
-        "rule_names", "loading", "training", "model_shapes",
+        "rule_names", "requests", "loading", "training", "model_shapes",
         "costs", "timing", "traces", "profiles", "texts", "validation", "generation", "comparison",
     ],
     "engines": [

@@ -9,13 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from engines.engine import Engine
 from engines.kind import EngineKind, EngineSettings, Models, engine_kinds, listed, names_of
 from estimator.settings import PromptSettings, TimingSettings
-from estimator.traces.traces import DraftSampling
 
 if TYPE_CHECKING:
+    from engines.engine import Engine
     from estimator.loading.folders import FolderPair
+    from estimator.traces.traces import DraftSampling
 
 # Positions left free beyond the longest prompt, its text and a draft.
 SPARE_POSITIONS = 8

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +13,9 @@ from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 from estimator.profiles.under_load import load_times, require_load
 from estimator.progress import SILENT, Progress
-from estimator.rule_names import VERIFICATION, acceptance_rule
-from estimator.settings import TimedPair, draft_sampling
+from estimator.requests import Measure
+from estimator.rule_names import acceptance_rule
+from estimator.settings import draft_sampling
 from estimator.timing.arms import probing, require_positions, run_arms
 from estimator.timing.batched import batch_module
 from estimator.timing.precision import timings
@@ -30,59 +29,8 @@ from reference.models.cached_model import CachedModel
 from reference.speculative import Subject
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 
-CONTEXT = 128
 Refusing = Callable[[Processes], AbstractContextManager[object]]
 _Ready = tuple[LoadedPair, Tracing, CachedModel | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measure(TimedPair):
-    """Settings of a measurement: the acceptance and costs of a target and a draft.
-
-    draft_temperature: temperature of the draft; None: the target's temperature.
-    compiling: whether passes are compiled: off, on or try.
-    max_gamma: the longest timed draft.
-    batch_size: number of texts that the target generates at once for acceptance.
-    batches: further batch sizes at which passes are timed.
-    context: numbers of tokens in the cache of each sequence of such a batch; None: 128.
-    output: file for the profile, with its traces in the same folder; None: no file is written.
-    """
-
-    draft_temperature: float | None = None
-    compiling: str = "off"
-    verification: str = VERIFICATION
-    temperature: float = 1.0
-    max_gamma: int = 16
-    batch_size: int = 1
-    batches: tuple[int, ...] = ()
-    context: tuple[int, ...] | None = None
-    output: Path | None = None
-
-    def __post_init__(self) -> None:
-        if self.context is not None and not self.batches:
-            raise ValueError("context needs a batch whose passes are timed, got none")
-        if self.context is not None and min(self.context) < 1:
-            raise ValueError(f"context must be at least 1, got {min(self.context)}")
-
-    @property
-    def loads(self) -> list[tuple[int, int]]:
-        """Pairs (batch, tokens in the cache of each sequence) at which passes are timed."""
-        contexts = (CONTEXT,) if self.context is None else self.context
-        return list(dict.fromkeys(product(self.batches, contexts)))
-
-    @property
-    def kept(self) -> Path | None:
-        """Path of the saved traces; None if traces are not saved, for example with -o /dev/null."""
-        if self.output is None or (self.output.exists() and not self.output.is_file()):
-            return None
-        return traces_path(self.output)
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """The options, as text, that the user stated and that change how passes run."""
-        stated = {"compile": self.compiling, "device-map": self.models.device_map}
-        known = (each for each in stated.items() if each[1] not in ("off", None))
-        return tuple(f"--{name} {value}" for name, value in known)
 
 
 def measure(
@@ -103,9 +51,10 @@ def measure(
     with ExitStack() as stack:
         stack.enter_context(computing(request.models.device, request.threads))
         with refusing(processes):
-            if request.kept is not None and request.output is not None and processes.first:
+            place = _place(request)
+            if place is not None and request.output is not None and processes.first:
                 stack.enter_context(held(request.output))
-                require_place(request.kept)
+                require_place(place)
             ready = _ready(request, processes)
         tracing = ready[1]
         if processes.count > 1:
@@ -121,6 +70,11 @@ def measure(
         if request.output is not None:
             write_profile(profile, request.output)
     return profile
+
+
+def _place(request: Measure) -> Path | None:
+    """Returns the path of the saved traces; None if they are not saved."""
+    return traces_path(request.output) if request.output and request.keeps_traces else None
 
 
 def _ready(request: Measure, processes: Processes) -> _Ready:
@@ -190,7 +144,9 @@ def _profile(
         traced.step()
         progress.step()
 
-    traces = measure_traces(tracing, path=request.kept, processes=processes, progress=prompt_traced)
+    traces = measure_traces(
+        tracing, path=_place(request), processes=processes, progress=prompt_traced
+    )
     every = timings(request, count=1, planned=planned, progress=progress)
     subject = tracing.subject
     [runs] = [run_arms(subject, prompts, arms, timing, least=len(prompts)) for timing in every]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,7 +12,8 @@ from numpy.typing import NDArray
 
 from estimator.draft_names.kind import parse_drafter
 from estimator.prompts.logs import LogPart, encoded
-from estimator.settings import MAX_GAMMA, ModelSettings
+from estimator.requests import MeasureTexts
+from estimator.settings import ModelSettings
 from estimator.texts.contexts import GROUPS, context_counts
 from ngram.copies.texts import Copied, Integers, Texts
 
@@ -22,37 +21,6 @@ from ngram.copies.texts import Copied, Integers, Texts
 MOST_NUMBERS = 1 << 14
 # Most least lengths of a match that are tried.
 MOST_TRIED = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasureTexts:
-    """Settings to measure the acceptance of lookup, suffix or n-gram drafts on recorded texts.
-
-    texts: log in JSON lines or Parquet; each line has a prompt and an output, as text or ids.
-    drafts: name of one drafter, whose drafts depend only on texts.
-    tokenizer: tokenizer of the model that wrote the texts; None: the log has token ids.
-    force: whether an n-gram model may be used although its tokenizer may differ from `tokenizer`.
-    skip_bad_lines: whether bad lines are skipped; else the first one ends the measurement.
-    processes: number of processes that share the log; None: one per core.
-    output: file for the profile; None: no file, and an interrupted run saves nothing.
-    """
-
-    texts: Path
-    drafts: tuple[str, ...] = ()
-    tokenizer: str | None = None
-    force: bool = False
-    max_gamma: int = MAX_GAMMA
-    skip_bad_lines: bool = False
-    processes: int | None = None
-    output: Path | None = None
-
-    def __post_init__(self) -> None:
-        if len(self.drafts) != 1:
-            raise ValueError(f"draft must be given once with texts, got {len(self.drafts)}")
-
-    @property
-    def draft(self) -> str:
-        return self.drafts[0]
 
 
 class Totals(msgspec.Struct, frozen=True):

@@ -23,8 +23,9 @@ from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 from estimator.progress import SILENT, Progress
 from estimator.prompts.logs import LogPart, parts
+from estimator.requests import MeasureTexts
 from estimator.texts.contexts import by_context
-from estimator.texts.counting import MeasureTexts, Totals, count_part, counter, least_matches
+from estimator.texts.counting import Totals, count_part, counter, least_matches
 from estimator.traces.trace_file import Journal, require_place, traces_path, write_matches
 from reference.files import held
 from simulator.numerics.intervals import CONFIDENCE

@@ -1,4 +1,4 @@
-"""Predicted against measured speed-ups of this project's own decoder: the request and its rows."""
+"""Predicted against measured speed-ups of this project's own decoder."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,8 +9,9 @@ import numpy as np
 from estimator.draft_names.kind import draft_names
 from estimator.loading.pairs import STOPPING, load, parse_policies, require_rule
 from estimator.progress import SILENT, Progress
-from estimator.rule_names import VERIFICATION, acceptance_rule
-from estimator.settings import FIXED, MAX_GAMMA, TimedPair, draft_sampling, require_read_lengths
+from estimator.requests import GAMMAS, Validate
+from estimator.rule_names import acceptance_rule
+from estimator.settings import FIXED, draft_sampling
 from estimator.timing import arms
 from estimator.timing.batched import Prompts
 from estimator.timing.precision import Timing, precision_percent, timings
@@ -24,52 +25,8 @@ from reference.policies import Confidence, Fixed, Policy
 from reference.speculative import Subject
 from simulator.cost.curves import CostModel
 
-GAMMAS = (1, 2, 4, 8)
-
 # By the names of their arms; None is the adaptive policy.
 Policies = Mapping[str, Policy | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validate(TimedPair):
-    """Settings of a validation: the drafts, temperatures and policies to predict and measure.
-
-    draft_temperature: temperature of the draft; None: the target's temperature.
-    compiling: whether passes are compiled: off, on or try.
-    policy_names: fixed, heuristic, confidence:P, product:P or adaptive.
-    gammas: draft lengths of the fixed policy; None: 1, 2, 4, 8.
-    max_gamma: longest draft of other policies; None: 16.
-    verification: name of the acceptance rule. lenience: l in (0, 1]; None: 1, lossless.
-    """
-
-    draft_temperature: float | None = None
-    compiling: str = "off"
-    policy_names: tuple[str, ...] = (FIXED,)
-    gammas: tuple[int, ...] | None = None
-    max_gamma: int | None = None
-    verification: str = VERIFICATION
-    lenience: float | None = None
-    temperatures: tuple[float, ...] = (0.0, 1.0)
-
-    def __post_init__(self) -> None:
-        require_read_lengths(self.policy_names, self.gammas, self.max_gamma)
-
-    @property
-    def longest(self) -> int:
-        """Longest draft of policies other than the fixed one."""
-        return MAX_GAMMA if self.max_gamma is None else self.max_gamma
-
-    @property
-    def policies(self) -> Policies:
-        gammas = GAMMAS if self.gammas is None else self.gammas
-        return parse_policies(self.policy_names, gammas=gammas, max_gamma=self.longest)
-
-    @property
-    def replayed(self) -> bool:
-        """Whether replay can predict any row, given the policies, the rule and the temperatures."""
-        rule = acceptance_rule(self.verification, self.lenience)
-        known = {FIXED, *STOPPING} & {name.partition(":")[0] for name in self.policy_names}
-        return bool(known) and (rule.lossless or 0 in self.temperatures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +47,24 @@ class Validation:
     threads: Threads | None = None
 
 
+def policies_of(request: Validate) -> Policies:
+    """Returns the policies of a request by the names of their arms."""
+    gammas = GAMMAS if request.gammas is None else request.gammas
+    return parse_policies(request.policy_names, gammas=gammas, max_gamma=request.longest)
+
+
+def replayed(request: Validate) -> bool:
+    """Returns whether replay can predict any row, given policies, rule and temperatures."""
+    rule = acceptance_rule(request.verification, request.lenience)
+    known = {FIXED, *STOPPING} & {name.partition(":")[0] for name in request.policy_names}
+    return bool(known) and (rule.lossless or 0 in request.temperatures)
+
+
 def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Validation]:
     """Yields a validation for each draft and temperature, as soon as it is measured."""
     require_one_process("validate")
     with computing(request.models.device, request.threads) as threads:
-        policies, most = request.policies, request.longest
+        policies, most = policies_of(request), request.longest
         rule = acceptance_rule(request.verification, request.lenience)
         targets = [request.sampling.at(each) for each in dict.fromkeys(request.temperatures)]
         drafting = [draft_sampling(sampling, request.draft_temperature) for sampling in targets]

@@ -65,7 +65,8 @@ def measure(
             from engines.trials.request import MeasureEngine
 
             return measure_engine(MeasureEngine(**stated), bar)[0]
-        from estimator.profiles.measure import Measure, measure
+        from estimator.profiles.measure import measure
+        from estimator.requests import Measure
 
         return measure(Measure(**stated), bar)
 
@@ -90,7 +91,8 @@ def validate(
 
     Raises OSError, ValueError if a file or a setting cannot be used.
     """
-    from estimator.validation.validation import Validate, validations
+    from estimator.requests import Validate
+    from estimator.validation.validation import validations
 
     with Bar("validate", "run") as bar:
         stated = _request(engine, (target, draft), _texts(prompts), seed)

@@ -1,21 +1,16 @@
 """`specplan align`: trains a small model to imitate a large one."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.answer import Printed, answer, json_option, output_option
+from specplan.options.answer import Printed, answer, output_option
 from specplan.options.command import Command, reads
-from specplan.options.declared import COUNT, Whole, option, takes
+from specplan.options.declared import COUNT, Whole, declare, option, takes
 from specplan.options.model_options import MODEL_RECORDS, MODELS
 from specplan.reports.bar import Bar
 from specplan.reports.output import writable
-
-if TYPE_CHECKING:
-    from studies.bild.alignment import Align
+from studies.bild.request import Align
 
 
 def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
@@ -34,42 +29,21 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
     return writable(ctx, param, value)
 
 
-class AlignOptions:
-    """Options of the loss, the training and the output folder.
-
-    loss: hard: the large model's tokens (Kim et al. 2023); soft: its distributions; tv: 1 - alpha.
-    steps: Training steps.
-    batch: Texts for each step.
-    rate: Learning rate at its peak.
-    held_out: Number of prompts, taken from the end, that are kept for evaluation.
-    temperature: Temperature of the large model; 0 is greedy.
-    fallback: BiLD's fallback threshold in the evaluation.
-    rollback: BiLD's rollback threshold in the evaluation.
-    seed: Seed of texts and batches.
-    """
-
-    loss = option(type=click.Choice(["hard", "soft", "tv"]), default="hard")
-    steps = option(type=COUNT, default=200)
-    batch = option(type=COUNT, default=16)
-    rate: float = option(default=0.0003)
-    held_out = option(type=COUNT, default=16)
-    temperature: float = option(default=0.0)
-    fallback: float = option(default=0.6)
-    rollback: float = option(default=2.0)
-    seed = option(type=Whole(0), default=0)
-    output = output_option(
-        "Folder for the trained model; an interrupted run resumes from the files next to it.",
-        required=True,
-        metavar=None,
-        callback=new_folder,
-    )
-    as_json = json_option
+declare(
+    Align,
+    loss=option(type=click.Choice(["hard", "soft", "tv"])),
+    steps=option(type=COUNT),
+    batch=option(type=COUNT),
+    held_out=option(type=COUNT),
+    seed=option(type=Whole(0)),
+    output=output_option(required=True, metavar=None, callback=new_folder),
+)
 
 
 @click.command("align", cls=Command)
 @takes(*MODEL_RECORDS, heading=MODELS, without=("device_map", "lattice_k", "rescoring_weight"))
-@takes(AlignOptions)
-@reads("studies.bild.alignment:Align", Printed)
+@takes(Align, Printed)
+@reads(Align, Printed)
 def align_command(request: Align, form: Printed) -> None:
     """Train a small model to imitate a large one (Kim et al. 2023, section 3.5.1).
 

@@ -33,7 +33,7 @@ class CompareOptions:
     """
 
     form = option("--format", type=click.Choice(["table", "json", "csv", "latex"]), default="table")
-    output = output_option("Write the comparison into this file instead of printing it.")
+    output = output_option(help="Write the comparison into this file instead of printing it.")
     as_json: bool = option("--json")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from estimator.requests import Generate, GenerateAlone, GenerateBeams
 from estimator.settings import MOST_GAMMA
 from specplan.options import model_options as shared
 from specplan.options.answer import Printed, answer, json_option
@@ -14,10 +15,10 @@ from specplan.options.command import Command, reads
 from specplan.options.declared import COUNT, Whole, option, rare, takes
 from specplan.reports.output import print_json, print_note
 from studies.bild import ONE_FALLBACK, ONE_ROLLBACK
+from studies.bild.request import GenerateBild
 
 if TYPE_CHECKING:
-    from estimator.generation import Generate, GenerateAlone, GenerateBeams, Started
-    from studies.bild.request import GenerateBild
+    from estimator.generation import Started
 
 
 class ThresholdOptions(shared.BildMeasures):
@@ -74,23 +75,23 @@ class GenerateForm(Printed):
     show: bool = False
 
 
-@reads("estimator.generation:Generate", GenerateForm)
+@reads(Generate, GenerateForm)
 def speculative(request: Generate, form: GenerateForm) -> None:
     from estimator.generation import generate
 
     _print(generate(request), form)
 
 
-@reads("estimator.generation:GenerateAlone", GenerateForm)
+@reads(GenerateAlone, GenerateForm)
 def autoregressive(request: GenerateAlone, form: GenerateForm) -> None:
     from estimator.generation import generate_alone
 
     _print(generate_alone(request), form)
 
 
-@reads("studies.bild.request:GenerateBild", GenerateForm)
+@reads(GenerateBild, GenerateForm)
 def bild(request: GenerateBild, form: GenerateForm) -> None:
-    from studies.bild.request import generate_bild
+    from studies.bild.runs import generate_bild
 
     _print(generate_bild(request), form, bild=True)
 
@@ -108,7 +109,7 @@ def _print(started: Started, form: GenerateForm, *, bild: bool = False) -> None:
     print_note(counts(generation, started.rule, bild=bild))
 
 
-@reads("estimator.generation:GenerateBeams", Printed)
+@reads(GenerateBeams, Printed)
 def beams(request: GenerateBeams, form: Printed) -> None:
     """Prints the likeliest continuations of one prompt, found by speculative beam search."""
     from estimator.generation import generate_beams

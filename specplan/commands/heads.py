@@ -1,22 +1,15 @@
 """`specplan heads`: trains blockwise heads or an EAGLE-3 head, and analyses blockwise drafts."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import click
 
-from specplan.options.answer import Printed, answer, json_option, output_option
+from estimator.training.request import HeadTraining, TrainEagle3
+from specplan.options.answer import Printed, answer, output_option
 from specplan.options.command import Command, reads
-from specplan.options.declared import COUNT, Whole, option, takes
+from specplan.options.declared import COUNT, Whole, declare, option, takes
 from specplan.options.model_options import MODEL_RECORDS, MODELS, corpus_option
 from specplan.reports.bar import Bar
 from specplan.reports.studies import analysis_text, trained_text
-
-if TYPE_CHECKING:
-    from estimator.training.heads import TrainEagle3
-    from studies.blockwise.analysis import AnalyseHeads
-    from studies.blockwise.training import TrainHeads
+from studies.blockwise.request import AnalyseHeads, TrainHeads
 
 
 @click.group("heads")
@@ -30,46 +23,39 @@ def heads_command() -> None:
     """
 
 
-class TrainHeadsOptions:
-    """Options of the heads, their training and their folder.
+declare(
+    HeadTraining,
+    target=option(metavar="NAME|FOLDER", show_default=True),
+    sources=corpus_option,
+    hidden=option(type=COUNT),
+    steps=option(type=Whole(0)),
+    positions=option(type=COUNT),
+    window=option(type=Whole(2)),
+    tokens=option(type=Whole(2)),
+    device=option(type=click.Choice(["auto", "cpu", "cuda"])),
+    seed=option(type=Whole(0)),
+    output=output_option(required=True, metavar=None),
+)
+declare(TrainHeads, heads=option(type=Whole(2)))
+declare(TrainEagle3, unrolled=option(type=COUNT))
+declare(
+    AnalyseHeads,
+    ngrams=option("--ngram", multiple=True, metavar="FILE"),
+    neural=option(metavar="MODEL"),
+    tuning_share=option(type=click.FloatRange(0, 1, min_open=True, max_open=True)),
+)
+
+
+class HeadOptions:
+    """The kind of heads to train.
 
     kind: blockwise (each head drafts one position) or eagle3 (one head drafts token after token).
-    target: The decoder-only model that is to draft for itself.
-    heads: Number of heads, including the model's own.
-    hidden: Hidden units of a head.  [default: 2 x the model's width; with --kind eagle3: 4 x]
-    unrolled: With --kind eagle3: tokens drafted from each position in training.  [default: 4]
-    steps: Training steps.
-    rate: Peak learning rate.
-    positions: Text positions in each training step.
-    window: Tokens of text that the model reads in one pass.
-    tokens: Tokens of training text: the first of the corpus.
-    joint: Train the model, too, and write it with the heads.
-    seed: Seed of initial weights and of training positions.
     """
 
     kind = option(type=click.Choice(["blockwise", "eagle3"]), default="blockwise")
-    target = option(default="embedded", metavar="NAME|FOLDER", show_default=True)
-    sources = corpus_option
-    heads = option(type=Whole(2), default=9)
-    hidden = option(type=COUNT)
-    unrolled = option(type=COUNT)
-    steps = option(type=Whole(0), default=2000)
-    rate: float = option(default=0.003)
-    positions = option(type=COUNT, default=512)
-    window = option(type=Whole(2), default=256)
-    tokens = option(type=Whole(2), default=300_000)
-    joint: bool = option()
-    device = option(type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
-    seed = option(type=Whole(0), default=0)
-    output = output_option(
-        "Folder for the heads; an interrupted run resumes from the files next to it.",
-        required=True,
-        metavar=None,
-    )
-    as_json = json_option
 
 
-@reads("studies.blockwise.training:TrainHeads", Printed)
+@reads(TrainHeads, Printed)
 def train(request: TrainHeads, form: Printed) -> None:
     from studies.blockwise.training import train_heads
 
@@ -78,7 +64,7 @@ def train(request: TrainHeads, form: Printed) -> None:
     answer(lambda: found, lambda: trained_text(found), form=form)
 
 
-@reads("estimator.training.heads:TrainEagle3", Printed)
+@reads(TrainEagle3, Printed)
 def train_eagle3_head(request: TrainEagle3, form: Printed) -> None:
     from estimator.training.heads import train_eagle3
 
@@ -93,7 +79,7 @@ def train_eagle3_head(request: TrainEagle3, form: Printed) -> None:
     ways={"--kind eagle3": train_eagle3_head, "--kind blockwise": train},
     short_help="Train heads on a frozen model, or with it.",
 )
-@takes(TrainHeadsOptions)
+@takes(HeadOptions, TrainHeads, TrainEagle3, Printed)
 def train_command(**_: object) -> None:
     """Train blockwise heads, for `--draft heads:FOLDER`, or an EAGLE-3 head.
 
@@ -110,27 +96,12 @@ def train_command(**_: object) -> None:
     """
 
 
-class AnalyseOptions:
-    """Options of the rescorers and of the analysis.
-
-    ngrams: An n-gram model that rescores; repeatable.  [default: the embedded trigram]
-    neural: A small model that rescores: embedded, or a name or folder.  [default: embedded with the
-      embedded target, else none]
-    tuning_share: Share of the prompts on which the rescorers' weights are chosen.
-    """
-
-    ngrams = option("--ngram", multiple=True, metavar="FILE")
-    neural = option(metavar="MODEL")
-    tuning_share = option(type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.3)
-    as_json = json_option
-
-
 @heads_command.command(
     "analyse", cls=Command, short_help="Analyse drafts of heads before and after rescoring."
 )
 @takes(*MODEL_RECORDS, heading=MODELS, without=("device_map", "rescoring_weight"))
-@takes(AnalyseOptions)
-@reads("studies.blockwise.analysis:AnalyseHeads", Printed)
+@takes(AnalyseHeads, Printed)
+@reads(AnalyseHeads, Printed)
 def analyse_command(request: AnalyseHeads, form: Printed) -> None:
     """Analyse blockwise drafts as Kim et al. 2024 do, on greedy texts of the target.
 

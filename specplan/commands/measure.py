@@ -6,79 +6,71 @@ import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from engines.kind import EngineSettings
+from engines.trials.request import MeasureEngine
+from estimator.requests import Measure, MeasureTexts
 from estimator.settings import MOST_GAMMA, TimingSettings
 from specplan.options import model_options as shared
-from specplan.options.answer import Written, output_option, stated_command
+from specplan.options.answer import Printed, Written, output_option, stated_command
 from specplan.options.command import Command, reads
-from specplan.options.declared import COUNT, Whole, option, takes
+from specplan.options.declared import COUNT, Whole, declare, option, takes
 from specplan.options.values import contexts, integers
 from specplan.reports.bar import Bar, Kept
 from specplan.reports.output import STDOUT, describe, print_json, warn
 from specplan.reports.table import folded
 
 if TYPE_CHECKING:
-    from engines.trials.request import MeasureEngine
-    from estimator.profiles.measure import Measure
     from estimator.profiles.profile import Profile
-    from estimator.texts.counting import MeasureTexts
     from estimator.timing.threads import Processes
 
 
-class MeasureOptions:
-    """Options of a measurement and of its profile's file.
+# Options of models, which have a heading of their own in the help.
+_OF_MODELS = ("draft_temperature", "drafts", "force")
 
-    temperature: Temperature of the target; 0 is greedy.
-    max_gamma: Longest draft to price.
-    batch_size: Texts that the target writes at once for alpha; costs are measured at batch 1.
-    batches: Also time passes over this many sequences, for 'plan --profile P --batch'.
-    context: With --batch: tokens in the cache of each sequence: 256,1k or 256:4k.  [default: 128]
-    texts: Measure a draft that copies (lookup, suffix, ngram) on recorded texts, without a model: a
-      .jsonl or .parquet file with a prompt and an output in each record, as text or ids.
-    tokenizer: Tokenizer of --texts: embedded, a hub name or a folder.  [default: none, for ids]
-    skip_bad_lines: Leave out lines that cannot be read, and count them.
-    processes: Processes that share the log.  [default: one per core]
+declare(
+    Measure,
+    compiling=shared.compile_option,
+    verification=shared.verification_option,
+    max_gamma=option(type=Whole(1, MOST_GAMMA)),
+    batch_size=option(type=COUNT),
+    batches=option("--batch", callback=integers, metavar="B,B,..."),
+    context=option(callback=contexts, metavar="L,L,..."),
+    output=output_option(),
+)
+declare(
+    MeasureTexts,
+    texts=option(metavar="LOG"),
+    tokenizer=option(metavar="NAME|FOLDER"),
+    processes=option(type=COUNT),
+)
+
+
+class SeedOptions:
+    """The seed.
+
     seed: Seed of the texts.
-    as_json: Print the profile as one JSON object.
     """
 
-    compiling = shared.compile_option
-    verification = shared.verification_option
-    temperature: float = option(default=1.0)
-    max_gamma = option(type=Whole(1, MOST_GAMMA), default=16)
-    batch_size = option(type=COUNT, default=1)
-    batches = option("--batch", callback=integers, metavar="B,B,...")
-    context = option(callback=contexts, metavar="L,L,...")
-    texts: Path | None = option(metavar="LOG")
-    tokenizer = option(metavar="NAME|FOLDER")
-    skip_bad_lines: bool = option()
-    processes = option(type=COUNT)
     seed = option(type=Whole(0), default=0)
-    output = output_option(
-        "Write the profile here, and its traces as FILE.traces.npz. An interrupted run keeps the "
-        "traces of finished prompts and repeats the timing."
-    )
-    as_json: bool = option("--json")
 
 
-@reads("estimator.profiles.measure:Measure", Written)
+@reads(Measure, Written)
 def own(request: Measure, form: Written) -> None:
     from estimator.profiles.measure import measure
     from specplan.reports.profile import profile_text
 
-    kept = Kept(form.output if request.kept is not None else None)
+    kept = Kept(form.output if request.keeps_traces else None)
     with kept.summarised(), Bar("measure", "run") as bar:
         profile = measure(request, bar, traced=kept, refusing=refusing_together)
     if profile is not None:
         _print(profile, form, profile_text)
 
 
-@reads("engines.trials.request:MeasureEngine", Written)
+@reads(MeasureEngine, Written)
 def on_engine(request: MeasureEngine, form: Written) -> None:
     from engines.trials.measurement import measure
     from specplan.reports.engines import measurement_notes
@@ -90,7 +82,7 @@ def on_engine(request: MeasureEngine, form: Written) -> None:
     _print(profile, form, lambda found: f"{profile_text(found)}\n{notes}")
 
 
-@reads("estimator.texts.counting:MeasureTexts", Written)
+@reads(MeasureTexts, Written)
 def texts(request: MeasureTexts, form: Written) -> None:
     """Measures how many tokens of recorded texts a copying draft would get accepted."""
     from estimator.texts.measure import measure
@@ -151,7 +143,7 @@ def refusing_together(processes: Processes) -> Iterator[None]:
 @click.command("measure", cls=Command, ways={"--texts": texts, "--engine": on_engine, "": own})
 @takes(*shared.MODEL_RECORDS, shared.DraftOptions, heading=shared.MODELS)
 @takes(EngineSettings, heading=shared.ON_ENGINE)
-@takes(MeasureOptions, TimingSettings)
+@takes(Measure, MeasureTexts, SeedOptions, Printed, TimingSettings, without=_OF_MODELS)
 def measure_command(**_: object) -> None:
     """Measure alpha, c and the cost curves of real models.
 

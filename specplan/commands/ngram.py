@@ -1,22 +1,17 @@
 """`specplan ngram`: trains, inspects and scores n-gram drafters."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.answer import Printed, answer, json_option, output_option
+from estimator.training.request import ScoreNgram, TrainNgram
+from specplan.options.answer import Printed, answer, output_option
 from specplan.options.command import Command, reads
-from specplan.options.declared import option, takes
+from specplan.options.declared import declare, option, takes
 from specplan.options.model_options import corpus_option, existing_file, glob_option
 from specplan.reports.bar import Bar
 from specplan.reports.table import table
-
-if TYPE_CHECKING:
-    from estimator.training.ngrams import ScoreNgram, TrainNgram
 
 
 @click.group("ngram")
@@ -29,34 +24,22 @@ def ngram_command() -> None:
     """
 
 
-class TrainNgramOptions:
-    """Options of the training text and of the model's file.
-
-    order: Words in the longest n-grams, 1 to 6.
-    tokenizer_name: The target's tokenizer, or the target: embedded, a Hugging Face name or a
-      folder.
-    prune: Drop n-grams that occur this often or less: a count for each order, as 0,0,1; the last
-      count also holds for higher orders.
-    estimator: KenLM's lmplz or our own, with equal results; auto: lmplz if it is given or on PATH.
-    smoothing: Interpolated modified Kneser-Ney, or Katz's back-off with Good-Turing discounts.
-    lmplz: Path of KenLM's lmplz, if it is not on PATH.
-    """
-
-    order: int = option(default=3)
-    sources = corpus_option
-    pattern = glob_option
-    tokenizer_name = option("--tokenizer", required=True, metavar="NAME|FOLDER")
-    output = output_option("The ARPA file to write.", required=True, metavar=None)
-    prune = option(default="0", metavar="COUNTS")
-    estimator = option(type=click.Choice(["auto", "lmplz", "own"]), default="auto")
-    smoothing = option(type=click.Choice(["kneser-ney", "katz"]), default="kneser-ney")
-    lmplz = option(metavar="PATH")
-    as_json = json_option
+declare(
+    TrainNgram,
+    sources=corpus_option,
+    pattern=glob_option,
+    tokenizer_name=option("--tokenizer", required=True, metavar="NAME|FOLDER"),
+    output=output_option(required=True, metavar=None),
+    prune=option(metavar="COUNTS"),
+    estimator=option(type=click.Choice(["auto", "lmplz", "own"])),
+    smoothing=option(type=click.Choice(["kneser-ney", "katz"])),
+    lmplz=option(metavar="PATH"),
+)
 
 
 @ngram_command.command("train", cls=Command, short_help="Train an n-gram model on your own text.")
-@takes(TrainNgramOptions)
-@reads("estimator.training.ngrams:TrainNgram", Printed)
+@takes(TrainNgram, Printed)
+@reads(TrainNgram, Printed)
 def train_command(request: TrainNgram, form: Printed) -> None:
     """Train an n-gram model on your own text, for any target's tokenizer.
 
@@ -64,12 +47,12 @@ def train_command(request: TrainNgram, form: Printed) -> None:
     Example:
       specplan ngram train --order 3 --corpus src/ --tokenizer gpt2 -o model.arpa
     """
-    from estimator.training.ngrams import train_ngram
+    from estimator.training.ngrams import program_of, train_ngram
 
     with Bar("read", "file") as bar:
         description = train_ngram(request, bar)
     output = request.output
-    by = "specplan" if description.estimator == "own" else request.program
+    by = "specplan" if description.estimator == "own" else program_of(request)
     text = (
         f"{output}: order {request.order}, {description.texts:,} texts of {description.tokens:,} "
         f"tokens, estimated by {by}\n{ngram_table(description.ngrams)}"
@@ -117,27 +100,19 @@ def info_command(model: Path, as_json: bool) -> None:
     answer(lambda: data, lambda: text, form=Printed(as_json))
 
 
-class ScoreNgramOptions:
-    """Options of the text and of the model's tokenizer.
-
-    tokenizer_name: Tokenizer of the model, named as in train.  [default: the one it was trained
-      with]
-    binary: Let KenLM score with this binary, built from the model by its build_binary.
-    force: Score even if the model was trained with another tokenizer.
-    """
-
-    sources = corpus_option
-    pattern = glob_option
-    tokenizer_name = option("--tokenizer", metavar="NAME|FOLDER")
-    binary = option(type=existing_file)
-    force: bool = option()
-    as_json = json_option
+declare(
+    ScoreNgram,
+    sources=corpus_option,
+    pattern=glob_option,
+    tokenizer_name=option("--tokenizer", metavar="NAME|FOLDER"),
+    binary=option(type=existing_file),
+)
 
 
 @ngram_command.command("score", cls=Command, short_help="Measure perplexity on a text.")
 @click.argument("model", type=existing_file)
-@takes(ScoreNgramOptions)
-@reads("estimator.training.ngrams:ScoreNgram", Printed)
+@takes(ScoreNgram, Printed, without=("model",))
+@reads(ScoreNgram, Printed)
 def score_command(request: ScoreNgram, form: Printed) -> None:
     """Perplexity of a text, by our rows and by KenLM.
 

@@ -17,7 +17,7 @@ class ReportOptions:
     title: Title of the page.  [default: what the files are of]
     """
 
-    output = output_option("Where to write the page.", required=True)
+    output = output_option(help="Where to write the page.", required=True)
     title = option()
     as_json = json_option
 

@@ -66,7 +66,7 @@ class TuneOptions:
 
     server = option(metavar="URL")
     seed = shared.seed_option
-    output = output_option("Keep the runs here, and go on with those that it has.")
+    output = output_option(help="Keep the runs here, and go on with those that it has.")
     as_json = json_option
 
 

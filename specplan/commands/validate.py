@@ -1,14 +1,13 @@
 """`specplan validate`: compares predicted with measured speed-up on real models."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from engines.kind import EngineSettings
+from engines.trials.request import ValidateEngine
+from estimator.requests import Validate
 from estimator.settings import TimingSettings
 from specplan.options import model_options as shared
 from specplan.options.answer import (
@@ -24,11 +23,7 @@ from specplan.options.declared import option, rare, takes
 from specplan.options.values import integers, numbers
 from specplan.reports.bar import Bar
 from studies.bild import FALLBACKS, ROLLBACKS
-
-if TYPE_CHECKING:
-    from engines.trials.request import ValidateEngine
-    from estimator.validation.validation import Validate
-    from studies.bild.request import ValidateBild
+from studies.bild.request import ValidateBild
 
 
 class TestedOptions:
@@ -90,7 +85,7 @@ class ValidateOptions:
     seed = shared.seed_option
     figure: Path | None = option(callback=drawable)
     wide: bool = option()
-    output = output_option("Write the JSON object here.")
+    output = output_option(help="Write the JSON object here.")
     as_json = json_option
 
 
@@ -104,14 +99,14 @@ class ValidateForm(EngineForm):
     figure: Path | None = None
 
 
-@reads("estimator.validation.validation:Validate", ValidateForm)
+@reads(Validate, ValidateForm)
 def speculative(request: Validate, form: ValidateForm) -> None:
     """Compares predicted with measured speed-up, and prints each row as it is measured."""
     from estimator.validation.file import SPECULATIVE, Validated, validation_json
-    from estimator.validation.validation import summary, validations
+    from estimator.validation.validation import replayed, summary, validations
     from specplan.reports.validation import rows_table, summary_lines
 
-    if form.figure is not None and not request.replayed:
+    if form.figure is not None and not replayed(request):
         raise ValueError("figure needs a row that replay predicts: a fixed gamma, and no lenience")
     found = []
     with Bar("validate", "run") as bar:
@@ -132,7 +127,7 @@ def speculative(request: Validate, form: ValidateForm) -> None:
         click.echo(f"Wrote {form.figure}", err=True)
 
 
-@reads("engines.trials.request:ValidateEngine", EngineForm)
+@reads(ValidateEngine, EngineForm)
 def on_engine(request: ValidateEngine, form: EngineForm) -> None:
     """Compares predicted with measured decoding on an engine, and checks its accepted lengths."""
     from engines.trials.validation import validate
@@ -145,12 +140,12 @@ def on_engine(request: ValidateEngine, form: EngineForm) -> None:
     )
 
 
-@reads("studies.bild.request:ValidateBild", Written)
+@reads(ValidateBild, Written)
 def bild(request: ValidateBild, form: Written) -> None:
     """Prints quality and speed over BiLD's thresholds, for each draft and each temperature."""
     from estimator.validation.file import BILD, validation_json
     from specplan.reports.studies import bild_text
-    from studies.bild.request import validate_thresholds
+    from studies.bild.runs import validate_thresholds
     from studies.bild.swept import fewest_repeats, worst_precision
 
     with Bar("validate", "run") as bar:

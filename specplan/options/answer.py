@@ -136,9 +136,9 @@ def answer(
 json_option = declared(Printed)["as_json"]
 
 
-def output_option(help: str, **settings: Any) -> Any:
+def output_option(**settings: Any) -> Any:
     """Returns the option -o for a command's file; settings override its arguments of `option`."""
-    settings = {"metavar": "FILE", "callback": writable, "help": help, **settings}
+    settings = {"metavar": "FILE", "callback": writable, **settings}
     return option("-o", "--output", type=click.Path(path_type=Path), **settings)
 
 

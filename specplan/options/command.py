@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import Any, get_type_hints
 
@@ -128,8 +127,8 @@ def is_stated(ctx: click.Context, name: str | None) -> bool:
     return source not in (None, ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 
 
-def reads(*records: str | type[Any]) -> Callable[[Way], Way]:
-    """Returns a decorator that stores a function's classes of options; str: "module:class"."""
+def reads(*records: type[Any]) -> Callable[[Way], Way]:
+    """Returns a decorator that stores a function's classes of options, in argument order."""
 
     def decorate(way: Way) -> Way:
         way.records = records  # type: ignore[attr-defined]
@@ -138,10 +137,10 @@ def reads(*records: str | type[Any]) -> Callable[[Way], Way]:
     return decorate
 
 
-def records_of(way: Way) -> list[type[Any]]:
-    """Returns the classes of options that `reads` stored for a function, in argument order."""
-    records: Sequence[str | type[Any]] = way.records  # type: ignore[attr-defined]
-    return [resolve_name(each) if isinstance(each, str) else each for each in records]
+def records_of(way: Way) -> Sequence[type[Any]]:
+    """Returns the classes of options that `reads` stored for a function."""
+    records: Sequence[type[Any]] = way.records  # type: ignore[attr-defined]
+    return records
 
 
 def selector(way: str) -> str | None:

@@ -92,11 +92,12 @@ _DECLARED: dict[type[Any], dict[str, Field[Any]]] = {}
 def declare(record: type[Any], **options: Any) -> type[Any]:
     """Declares the options that fill a record of a lower layer; returns the record.
 
-    Types, defaults and help are the record's own. options: for fields whose option needs more or
-      others than these, an `option` or `rare` by the field's name.
+    Types, defaults and help are the record's own; fields that are records have options of their
+    own. options: for fields whose option needs more or others than these, an `option` or `rare` by
+      the field's name.
     """
-    named = inspect.get_annotations(record)
-    typed = [part for part in fields(record) if part.name in named]
+    named = inspect.get_annotations(record, eval_str=True)
+    typed = [part for part in fields(record) if not is_dataclass(named.get(part.name, record))]
     options = {part.name: options.get(part.name, option()) for part in typed}
     for part in typed:
         if options[part.name].default is None and part.default not in (MISSING, ()):

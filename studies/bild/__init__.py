@@ -6,6 +6,8 @@ ROLLBACKS = (1.0, 2.0, 4.0)
 LENIENCE = 0.5
 CERTAINTY = "probability"
 DISTANCE = "cross-entropy"
+# Most tokens in a row that the small model writes in the paper's runs (section 7.1.2).
+PAPERS_MOST = 10
 # Thresholds of Figure 3, for decoding one text.
 ONE_FALLBACK = 0.6
 ONE_ROLLBACK = 2.0

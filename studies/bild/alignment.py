@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from estimator.draft_names.kind import ModelKind, one_draft, parse_drafter
 from estimator.loading.pairs import load
 from estimator.progress import SILENT, Progress
 from estimator.prompts.prompts import prompts_hash
-from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
 from estimator.timing.arms import without_draft
 from estimator.writing import write_whole
 from reference.drafters.model_drafter import draft_model
@@ -23,40 +22,12 @@ from reference.models.model import FittedModel
 from reference.speculative import Subject
 from reference.training.alignment import Lesson, align, publish, train_exits
 from reference.training.loop import Schedule, Training, require_equal_shares, this_process
-from studies.bild import ONE_FALLBACK, ONE_ROLLBACK
 from studies.bild.decoder import Fallback, Rollback
 from studies.bild.held_out import changes, held_out
-from studies.bild.request import warn_of_size
+from studies.bild.request import Align
+from studies.bild.runs import warn_of_size
 
 KEPT_EVERY = 16  # texts of the large model between writings of their file
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Align:
-    """Settings of an alignment, which trains the small model on texts that the large model wrote.
-
-    loss, rate: name of the training loss (hard, soft or tv), and learning rate.
-    held_out: number of prompts, at the end of the list, that measure the effect of training.
-    fallback, rollback: thresholds with which BiLD runs on the held-out prompts.
-    """
-
-    output: Path
-    models: ModelSettings = field(default_factory=ModelSettings)
-    text: PromptSettings = field(default_factory=PromptSettings)
-    sampling: SamplingSettings = field(default_factory=SamplingSettings)
-    loss: str = "hard"
-    steps: int = 200
-    batch: int = 16
-    rate: float = 3e-4
-    held_out: int = 16
-    temperature: float = 0.0
-    fallback: float = ONE_FALLBACK
-    rollback: float = ONE_ROLLBACK
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.models.device_map is not None:
-            raise ValueError(f"device_map cannot be given with align, got {self.models.device_map}")
 
 
 def unfinished_files(output: Path) -> tuple[Path, Path]:

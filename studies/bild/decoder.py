@@ -18,9 +18,8 @@ from reference.policies import Policy
 from reference.records import Block, Generation, Stopping
 from reference.speculative import Clock, Session, Subject, start
 from reference.verify import verify_draft
+from studies.bild import PAPERS_MOST
 
-# Most tokens in a row that the small model writes in the paper's runs (section 7.1.2).
-PAPERS_MOST = 10
 MEASURES = ("probability", "entropy")
 
 

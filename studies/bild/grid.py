@@ -12,72 +12,10 @@ from estimator.timing.rates import PROBE
 from reference.policies import Fixed
 from reference.rules import STRICT, Lenient, Rule
 from reference.speculative import Session, Subject
-from studies.bild import CERTAINTY, DISTANCE, FALLBACKS, LENIENCE, ROLLBACKS
-from studies.bild.decoder import PAPERS_MOST, Fallback, Rollback, bild_session
+from studies.bild import LENIENCE
+from studies.bild.decoder import Fallback, Rollback, bild_session
+from studies.bild.request import Grid
 from studies.bild.swept import BILD, SMALL, WINDOW
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grid:
-    """Settings of a sweep: it runs BiLD at all pairs of thresholds, and speculative decoding.
-
-    fallback, rollback: thresholds, at least one of each; an infinite rollback never rejects.
-    windows: lengths of fixed windows without a fallback (the ablation of Figure 5).
-    certainty, distance: names of the measures to which the thresholds apply.
-    gammas: draft lengths of speculative decoding.
-    lenience: lenience of a second, lossy speculative decoder; None or 1: 0.5 is used.
-    max_gamma: most tokens that the small model writes in a row; None: the paper's 10.
-    """
-
-    fallback: tuple[float, ...] = FALLBACKS
-    rollback: tuple[float, ...] = ROLLBACKS
-    windows: tuple[int, ...] = ()
-    certainty: str = CERTAINTY
-    distance: str = DISTANCE
-    gammas: tuple[int, ...] = (1, 2, 4, 8)
-    lenience: float | None = None
-    max_gamma: int | None = None
-
-    def __post_init__(self) -> None:
-        if not self.fallback or not self.rollback:
-            raise ValueError(
-                "a sweep must have at least one fallback and one rollback, got "
-                f"{len(self.fallback)} and {len(self.rollback)}"
-            )
-        self.arms(frozenset(), 1)  # each decoder refuses a setting that it cannot have
-
-    @property
-    def max_draft(self) -> int:
-        """Largest number of tokens that the small model writes in a row."""
-        return PAPERS_MOST if self.max_gamma is None else self.max_gamma
-
-    def arms(self, end_ids: frozenset[int], max_new_tokens: int) -> list["Arm"]:
-        """Returns every decoder of the sweep except the large model without a draft."""
-
-        def bild(decoder: str, fallback: float, longest: int, rollback: float) -> Arm:
-            policy = Fallback(fallback, longest, self.certainty, end_ids)
-            return Arm(decoder, policy, Rollback(rollback, self.distance))
-
-        lenient = Lenient(LENIENCE if self.lenience in (None, 1) else self.lenience)
-        return [
-            bild(SMALL, 0.0, max_new_tokens, np.inf),
-            *(bild(BILD, own, self.max_draft, r) for r in self.rollback for own in self.fallback),
-            *(bild(WINDOW, 0.0, fixed, r) for r in self.rollback for fixed in self.windows),
-            *(Arm("strict", Fixed(gamma), STRICT) for gamma in self.gammas),
-            *(Arm("lenient", Fixed(gamma), lenient) for gamma in self.gammas),
-        ]
-
-    def probes(self, end_ids: frozenset[int]) -> dict[str, "Arm"]:
-        """Returns the decoders that are run to measure costs, by name.
-
-        There is one for each draft length 0, 1, 2, 4, …, `max_draft`. They never roll back, so all
-        blocks of one decoder draft equally many tokens.
-        """
-        arms = {f"{PROBE}0": Arm(WINDOW, Fixed(0), Rollback(np.inf))}
-        for length in probed_gammas(self.max_draft):
-            policy = Fallback(0.0, length, self.certainty, end_ids)
-            arms[f"{PROBE}{length}"] = Arm(WINDOW, policy, Rollback(np.inf))
-        return arms
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +51,36 @@ class Arm:
         if not isinstance(self.rule, Rollback):
             return Speculative(self.policy)(subject, prompt, generator)
         return bild_session(subject, prompt, self.policy, generator)
+
+
+def arms_of(grid: Grid, end_ids: frozenset[int], max_new_tokens: int) -> list[Arm]:
+    """Returns every decoder of the sweep except the large model without a draft.
+
+    Each decoder refuses a setting that it cannot have.
+    """
+
+    def bild(decoder: str, fallback: float, longest: int, rollback: float) -> Arm:
+        policy = Fallback(fallback, longest, grid.certainty, end_ids)
+        return Arm(decoder, policy, Rollback(rollback, grid.distance))
+
+    lenient = Lenient(LENIENCE if grid.lenience in (None, 1) else grid.lenience)
+    return [
+        bild(SMALL, 0.0, max_new_tokens, np.inf),
+        *(bild(BILD, own, grid.max_draft, r) for r in grid.rollback for own in grid.fallback),
+        *(bild(WINDOW, 0.0, fixed, r) for r in grid.rollback for fixed in grid.windows),
+        *(Arm("strict", Fixed(gamma), STRICT) for gamma in grid.gammas),
+        *(Arm("lenient", Fixed(gamma), lenient) for gamma in grid.gammas),
+    ]
+
+
+def probes_of(grid: Grid, end_ids: frozenset[int]) -> dict[str, Arm]:
+    """Returns the decoders that are run to measure costs, by name.
+
+    There is one for each draft length 0, 1, 2, 4, …, `max_draft`. They never roll back, so all
+    blocks of one decoder draft equally many tokens.
+    """
+    arms = {f"{PROBE}0": Arm(WINDOW, Fixed(0), Rollback(np.inf))}
+    for length in probed_gammas(grid.max_draft):
+        policy = Fallback(0.0, length, grid.certainty, end_ids)
+        arms[f"{PROBE}{length}"] = Arm(WINDOW, policy, Rollback(np.inf))
+    return arms

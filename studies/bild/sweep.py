@@ -32,8 +32,9 @@ from reference.speculative import Subject
 from simulator.cost.cost import Cost
 from studies.bild.cost import BildCalls
 from studies.bild.decoder import Fallback, Rollback, read_part
-from studies.bild.grid import Arm, Grid
+from studies.bild.grid import Arm, arms_of, probes_of
 from studies.bild.prediction import bild_trace, predict
+from studies.bild.request import Grid
 from studies.bild.swept import LARGE, SMALL, BildRow, Sweep
 
 
@@ -57,9 +58,9 @@ def sweep(
             f"references must be as many as the prompts, {len(prompts)}, got {len(references)}"
         )
     drafter, stopping = drafting_model(subject.drafter), subject.stopping
-    decoders = grid.arms(stopping.end_ids, stopping.max_new_tokens)
+    decoders = arms_of(grid, stopping.end_ids, stopping.max_new_tokens)
     arms = {f"{arm.decoder} {number}": arm for number, arm in enumerate(decoders)}
-    begun = {name: arm.begin for name, arm in (grid.probes(stopping.end_ids) | arms).items()}
+    begun = {name: arm.begin for name, arm in (probes_of(grid, stopping.end_ids) | arms).items()}
     runs = run_arms(subject, prompts, begun, timing, least=len(prompts))
     texts = timed(runs)
     cost = fit_costs(texts[AGAIN], [read_part(text) for text in probes(texts)])

@@ -1,7 +1,7 @@
 """The analyses of Kim et al. 2024 (blockwise drafts), sections 6 and 7, for any model."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,6 @@ from estimator.draft_names.ngram import Ngram
 from estimator.intervals import ratio_interval
 from estimator.loading.pairs import LoadedPair, load
 from estimator.progress import SILENT, Progress, notice
-from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
 from reference.models.model import Model
 from reference.models.text_tree import require_branching
 from simulator.numerics.intervals import CONFIDENCE
@@ -35,6 +34,7 @@ from studies.blockwise.measures import (
     wins,
 )
 from studies.blockwise.records import Analysis, TunedWeight, Way
+from studies.blockwise.request import AnalyseHeads
 from studies.blockwise.texts import (
     BlockText,
     Drafts,
@@ -46,24 +46,6 @@ from studies.blockwise.texts import (
 WEIGHTS = (0.1, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5, 2.0, 5.0, 10.0)  # their appendix E
 PARALLEL = (1, 2, 4, 8, 16)
 HEADS = (3, 6, 9)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnalyseHeads:
-    """Settings of an analysis: how well blockwise heads draft the target's own greedy texts.
-
-    ngrams: files of n-grams that rescore the heads' drafts; empty: the embedded n-gram, if the
-      target is embedded.
-    neural: small model that rescores drafts; None: the embedded draft, if the target is embedded.
-    tuning_share: share of the prompts on which the rescorers' weights are chosen, in (0, 1).
-    """
-
-    models: ModelSettings = field(default_factory=ModelSettings)
-    text: PromptSettings = field(default_factory=PromptSettings)
-    sampling: SamplingSettings = field(default_factory=SamplingSettings)
-    ngrams: tuple[str, ...] = ()
-    neural: str | None = None
-    tuning_share: float = 0.3
 
 
 def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysis:

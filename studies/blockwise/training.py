@@ -8,7 +8,6 @@ computed once and saved, so that a step trains only the heads.
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +19,13 @@ from tqdm import tqdm
 
 from estimator.loading.folders import load_named_tokenizer
 from estimator.progress import SILENT, Progress
-from estimator.training.heads import HeadTraining
+from estimator.training.heads import model_of, schedule_of, stream_of, training_of
 from reference.files import whole_file
 from reference.training.loop import Trained, Training, train
 from studies.blockwise.heads import Heads, save_heads
+from studies.blockwise.request import TrainHeads
 
 SHARD = 32
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainHeads(HeadTraining):
-    """Settings of a training of blockwise heads on text.
-
-    heads: number of heads, the model's own included.
-    hidden: width of the hidden layers; None: twice the model's width.
-    joint: whether the model is trained together with the heads.
-    """
-
-    heads: int = 9
-    joint: bool = False
 
 
 def train_heads(request: TrainHeads, progress: Progress = SILENT) -> dict[str, Any]:
@@ -46,20 +33,23 @@ def train_heads(request: TrainHeads, progress: Progress = SILENT) -> dict[str, A
 
     A run that was interrupted continues from its files next to the output.
     """
+    schedule_of(request)  # refuses its settings before any text or model is read
     output, work = request.output, request.work
     tokenizer = load_named_tokenizer(request.target)
-    stream = request.stream(tokenizer, progress)
+    stream = stream_of(request, tokenizer, progress)
     windows = windows_of(stream, request.window, heads=request.heads)
     held = max(len(windows) // 20, 1)
     learnt = windows[:-held] if len(windows) > 1 else windows
-    model = request.model(windows.shape[1])
+    model = model_of(request, windows.shape[1])
     torch.manual_seed(request.seed)
     embedding = model.module.get_output_embeddings()
     width = embedding.weight.shape[1]
     hidden = 2 * width if request.hidden is None else request.hidden
     heads = Heads(heads=request.heads, width=width, hidden=hidden).to(model.device)
     settings = {"heads": request.heads, "hidden": hidden}
-    training = request.training("model and heads" if request.joint else "heads", learnt, settings)
+    training = training_of(
+        request, "model and heads" if request.joint else "heads", learnt, settings
+    )
     if request.joint:
         texts = max(request.positions // learnt.shape[1], 1)
         done = train_jointly(heads, model.module, training, windows=learnt, texts=texts)

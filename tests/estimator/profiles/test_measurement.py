@@ -8,11 +8,12 @@ import pytest
 from torch import nn
 
 from estimator.costs.operations import c_hat, operations_per_token
-from estimator.profiles.measure import Measure, measure
+from estimator.profiles.measure import measure
 from estimator.profiles.measurement import make_profile, measured_gammas
 from estimator.profiles.profile import AlphaBin
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.profiles.workloads import measured_alpha
+from estimator.requests import Measure
 from estimator.timing.arms import probing, run_arms
 from estimator.timing.precision import Timing
 from estimator.timing.rates import Runs

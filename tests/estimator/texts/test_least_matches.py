@@ -12,7 +12,8 @@ from estimator.profiles.p_min import Thresholds, matched, recorded_traces
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import read_profile
 from estimator.prompts import logs
-from estimator.texts.counting import MOST_TRIED, MeasureTexts, least_matches
+from estimator.requests import MeasureTexts
+from estimator.texts.counting import MOST_TRIED, least_matches
 from estimator.texts.measure import measure
 from estimator.traces.trace_file import traces_path
 from simulator.cost.curves import CostModel

@@ -16,8 +16,9 @@ from estimator.profiles.profile_file import read_profile
 from estimator.profiles.workloads import measured_alpha
 from estimator.prompts import logs as log
 from estimator.prompts.logs import earlier_outputs
+from estimator.requests import MeasureTexts
 from estimator.settings import ModelSettings
-from estimator.texts.counting import MOST_NUMBERS, MeasureTexts, Totals
+from estimator.texts.counting import MOST_NUMBERS, Totals
 from estimator.texts.measure import measure
 from estimator.traces.scoring import trace
 from estimator.traces.traces import replayed_blocks

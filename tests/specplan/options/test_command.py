@@ -10,8 +10,6 @@ from click.testing import CliRunner
 from estimator.progress import Notice, heard, notice
 from specplan.options.command import Command, fill, reads
 
-HERE = __name__
-
 
 @dataclass(frozen=True)
 class Models:
@@ -36,7 +34,7 @@ class Shown:
     as_json: bool = False
 
 
-@reads(f"{HERE}:Request", Shown)
+@reads(Request, Shown)
 def own(request: Request, shown: Shown) -> None:
     notice("on we go")
     click.echo(f"{request} {shown}")

@@ -17,8 +17,9 @@ from reference.records import Generation, Stopping
 from reference.speculative import Subject, plain_session
 from simulator.cost.curves import CostModel
 from studies.bild.decoder import Fallback, Rollback
-from studies.bild.grid import Grid
+from studies.bild.grid import arms_of, probes_of
 from studies.bild.prediction import NEVER, BildTrace, bild_trace, predict, spliced
+from studies.bild.request import Grid
 from studies.bild.sweep import own_metrics, reference_metrics, sweep
 from studies.bild.swept import LARGE, SMALL, BildRow, Sweep
 from tests.estimator.pairs import PROMPTS, tiny_llama, tiny_pair
@@ -42,7 +43,7 @@ def swept(temperature: float, references: list[str] | None = None, *, grid: Grid
         references=references,
         text_of=lambda ids: " ".join(map(str, ids)),
     )
-    arms = len(grid.arms(frozenset(), 1)) + len(grid.probes(frozenset())) + 2
+    arms = len(arms_of(grid, frozenset(), 1)) + len(probes_of(grid, frozenset())) + 2
     assert len(done) == arms * len(PROMPTS)
     return result
 
