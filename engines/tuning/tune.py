@@ -24,7 +24,7 @@ from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning
 from engines.tuning.search import Search, Shown
 from engines.tuning.tuned import SPECULATING, Tuned
 from estimator.draft_names.kind import EMBEDDED, one_draft
-from estimator.progress import SILENT, Progress
+from estimator.progress import SILENT, Progress, stage
 from estimator.prompts.prompts import prompt_ids
 from estimator.timing.threads import chosen_threads, computing, require_one_process
 from reference.models.embedded import embedded_tokenizer
@@ -97,7 +97,8 @@ def _own(request: TuneOwn) -> Ready:
 
     sampling = request.sampling.at(how.temperature)
     with computing(models.device, request.threads) as threads:
-        loaded = load(models, how.text, sampling=request.sampling)
+        with stage("loading the models"):
+            loaded = load(models, how.text, sampling=request.sampling)
         [drafter_of] = loaded.drafters.values()
         # An end-of-text token does not end a text.
         stopping = replace(loaded.stopping, end_ids=frozenset())

@@ -39,6 +39,9 @@ from specplan.reports.table import folded
 FOLLOWED_SECONDS = 10.0
 # Exit status if acceptance differs from --expect.
 DRIFTED = 3
+_UNKNOWN_GAMMA = (
+    "State --gamma, the server's K: drafts that end early do not show it. Nothing is planned."
+)
 Readings = tuple[Observation, ...]
 
 
@@ -75,8 +78,11 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
         return
     observation = _observed(reading)
     run = _timed(observation) if asking.fitted else None
-    row = asking.plan(observation, run)
-    _require_planned(ctx, planned=row is not None)
+    unknown = _unknown_gamma(observation, run)
+    if unknown and reading.server is not None:
+        raise ValueError("`server` needs `gamma`: the source does not state K")
+    row = None if unknown else asking.plan(observation, run)
+    _require_planned(ctx, planned=row is not None or unknown)
     requests, gamma = observation.requests, observation.gamma
     lengths = None if row is None else request_lengths(requests, row, gamma=gamma)
     data = reports.observation_json(observation, seconds=reading.interval, lengths=lengths)
@@ -90,12 +96,12 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
         if lengths is not None:
             text += "\n\n" + reports.lengths_text(data["by_request"])
         if reading.server is not None:
-            if row.kept is not None and observation.stated_gamma is None:
-                raise ValueError("`server` needs `gamma`: the source does not state K")
             kind = reading.draft_kind or ""
             drafter = DraftLabels(COPIES.get(kind), DRAFT_KINDS.get(kind), reading.draft)
             flags = flags_of_plans((row,), drafter, server=reading.server)
             data["export"] = reports.as_observed(flags, observation, server=reading.server)
+    elif unknown:
+        text += f"\n\n{_UNKNOWN_GAMMA}"
     elif reading.output is None:
         text += "\n\nAdd --c C, or --target-ms MS --draft-ms MS, to plan every gamma with it."
     if run is not None:
@@ -148,6 +154,11 @@ def _timed(observation: Observation) -> Run | None:
     except ValueError as error:
         warn(f"nothing is planned: {error}")
         return None
+
+
+def _unknown_gamma(observation: Observation, run: Run | None) -> bool:
+    """Returns whether K is unknown: the source does not state it, and drafts ended before K."""
+    return run is not None and run.drafted is not None and observation.stated_gamma is None
 
 
 def _observed(reading: Observed) -> Observation:
@@ -205,7 +216,8 @@ def _follow(reading: Followed, asking: ObservedPlan) -> None:
             live.add_none()
             click.echo(f"{clock}  no drafts")
             continue
-        row = asking.plan(observation, _timed(observation) if asking.fitted else None)
+        run = _timed(observation) if asking.fitted else None
+        row = None if _unknown_gamma(observation, run) else asking.plan(observation, run)
         data = live.add(observation, row, clock=clock)
         if reading.page is not None:
             live.write({**data, "command": stated_command()}, reading.page)

@@ -32,6 +32,7 @@ WORK = {
     "observe": "reading the sources, and planning",
     "report": "drawing the page",
     "compare": "comparing prompt by prompt",
+    "tune": "predicting the runs",
     "figures": "",
 }
 

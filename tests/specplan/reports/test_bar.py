@@ -8,6 +8,7 @@ from queue import SimpleQueue
 import pytest
 from click.testing import CliRunner
 
+from engines.tuning.search import Search
 from estimator.model_shapes import counting
 from estimator.progress import current_stage, stage
 from specplan.main import main
@@ -95,6 +96,13 @@ def test_each_command_names_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("specplan.options.command.announced", announced)
     CliRunner().invoke(main, ["plan", "--alpha", "0.8", "--c", "0.05"])
     assert commands == ["plan"]
+
+
+def test_a_dry_run_of_tune_names_no_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+    stages = []
+    monkeypatch.setattr(Search, "expected", lambda _: stages.append(current_stage()))
+    CliRunner().invoke(main, ["tune", "--dry-run"])
+    assert stages == ["predicting the runs"]
 
 
 def test_a_configuration_that_is_counted_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
