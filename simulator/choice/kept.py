@@ -1,10 +1,13 @@
-"""Runs of which drafts ended early, as by a p-min: settings that no row of a plan stands for."""
+"""Runs that stay until a better setting was run: drafts that ended early, and the fastest K."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from simulator.choice.curve import Curve
 from simulator.cost.fitted.runs import Run, pooled
 
 
@@ -35,3 +38,38 @@ def kept_run(runs: Sequence[Run], *, expected: float, near: float) -> KeptRun | 
         return None
     plain = next((each.seconds_per_token for each in means if each.gamma == 0), None)
     return KeptRun(run, None if plain is None else plain / run.seconds_per_token)
+
+
+class FastestRun(NamedTuple):
+    """The fastest γ that was run, where another γ is advised and was not run.
+
+    gamma: its draft length; 0 is no speculation.
+    gain: its speed-up over no speculation.
+    behind: probability in [0, 1] that the advised γ is faster.
+    """
+
+    gamma: int
+    gain: float
+    behind: float
+
+
+def fastest_run(runs: Sequence[Run], curve: Curve, advised: int) -> FastestRun | None:
+    """Returns the fastest run, which stays until the advised γ was run; None if that was run.
+
+    Drafts of runs that ended early have no row in the curve, and an impossible run is no measure:
+    with one of them there is no fastest run.
+
+    runs: runs of one load. curve: speed-ups of that load. advised: the advised γ.
+    """
+    ran = {run.gamma for run in runs if not run.speculating}
+    if advised == 0 or advised in ran or any(run.drafted is not None for run in runs):
+        return None
+    rows = [gamma for gamma in ran if 0 < gamma <= len(curve.gamma)]
+    if not ran or curve.impossible[np.array(rows, dtype=int) - 1].any():
+        return None
+    medians = {0: 0.0, **{gamma: float(curve.gains.medians[gamma - 1]) for gamma in rows}}
+    gamma = max(ran & medians.keys(), key=medians.__getitem__)
+    draws = curve.gains.draws
+    apart = draws[:, advised - 1] - (draws[:, gamma - 1] if gamma > 0 else 0.0)
+    gain = float(curve.improvement_factor[gamma - 1]) if gamma > 0 else 1.0
+    return FastestRun(gamma, gain, float((apart > 0).mean()))

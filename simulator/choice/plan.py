@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.advice import NEAR, REPEAT, WORTH, Advice, Reach, advise
 from simulator.choice.curve import Curve, CurvePoint, Doubt, counted_runs, curve_of, first_best
-from simulator.choice.kept import KeptRun, kept_run
+from simulator.choice.kept import FastestRun, KeptRun, fastest_run, kept_run
 from simulator.choice.walltime import TIE
 from simulator.cost.cost import Cost
 from simulator.cost.fitted.contradictions import contradictions, other_lengths
@@ -87,6 +87,11 @@ class Plan:
     @property
     def advised_gamma(self) -> int:
         return self.advice.gamma if self.kept is None else self.kept.run.gamma
+
+    @property
+    def fastest_run(self) -> FastestRun | None:
+        """The fastest run, which stays until the advised γ was run; None if that was run."""
+        return fastest_run(self.cost.own_runs, self.curve, self.advice.gamma)
 
     @property
     def place(self) -> tuple[int, int]:

@@ -92,10 +92,16 @@ def walled(
         raise ValueError("`runs` must have one whose steps are in captured graphs")
     for run in beyond:
         size = wall.size(run.load.batch, run.gamma)
+        slower = any(
+            each.load == run.load
+            and each.gamma == 0
+            and each.seconds_per_token < run.seconds_per_token
+            for each in costs.runs
+        )
         notice(
             f"the run of gamma {run.gamma} at batch {run.load.batch} is left out of the costs: "
             f"{size} {wall.unit} a step are more than the {wall.most} of captured graphs "
-            f"({wall.flag})"
+            f"({wall.flag})" + ". So it is slower: lower K, or raise that limit" * slower
         )
     return costs.with_runs([run for run in costs.runs if run not in beyond]), wall
 

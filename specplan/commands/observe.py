@@ -14,6 +14,7 @@ from engines.observing.profiles import observed_profile, observed_run
 from engines.sources import between, is_live, readings, total
 from estimator.profiles.profile_file import write_profile
 from estimator.progress import stage
+from simulator.choice.plan import Plan
 from simulator.cost.cost import ChangedCost
 from simulator.cost.curves import CostModel
 from simulator.cost.fitted.runs import Run
@@ -31,6 +32,7 @@ from specplan.reports.drift import drift_json, drift_text
 from specplan.reports.flags import DraftLabels, flags_of_plans
 from specplan.reports.kept import today_line
 from specplan.reports.live import Live
+from specplan.reports.observed_times import run_text, unknown_gamma
 from specplan.reports.output import warn
 from specplan.reports.plan import plan_text, warn_of_sizes
 from specplan.reports.plans import plan_json
@@ -39,9 +41,6 @@ from specplan.reports.table import folded
 FOLLOWED_SECONDS = 10.0
 # Exit status if acceptance differs from --expect.
 DRIFTED = 3
-_UNKNOWN_GAMMA = (
-    "State --gamma, the server's K: drafts that end early do not show it. Nothing is planned."
-)
 Readings = tuple[Observation, ...]
 
 
@@ -78,11 +77,7 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
         return
     observation = _observed(reading)
     run = _timed(observation) if asking.fitted else None
-    unknown = _unknown_gamma(observation, run)
-    if unknown and reading.server is not None:
-        raise ValueError("`server` needs `gamma`: the source does not state K")
-    row = None if unknown else asking.plan(observation, run)
-    _require_planned(ctx, planned=row is not None or unknown)
+    row = _planned(ctx, asking, observation, run)
     requests, gamma = observation.requests, observation.gamma
     lengths = None if row is None else request_lengths(requests, row, gamma=gamma)
     data = reports.observation_json(observation, seconds=reading.interval, lengths=lengths)
@@ -100,12 +95,10 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
             drafter = DraftLabels(COPIES.get(kind), DRAFT_KINDS.get(kind), reading.draft)
             flags = flags_of_plans((row,), drafter, server=reading.server)
             data["export"] = reports.as_observed(flags, observation, server=reading.server)
-    elif unknown:
-        text += f"\n\n{_UNKNOWN_GAMMA}"
-    elif reading.output is None:
+    elif reading.output is None and run is None:
         text += "\n\nAdd --c C, or --target-ms MS --draft-ms MS, to plan every gamma with it."
     if run is not None:
-        text += "\n" + folded(reports.run_text(run, observation))
+        text += "\n" + folded(run_text(run, observation))
     if reading.output is not None:
         text += f"\n\n{_written(observation, reading, asking.completed(observation))}"
     moved = None if reading.expect is None else drift(observation, reading.expect)
@@ -156,9 +149,21 @@ def _timed(observation: Observation) -> Run | None:
         return None
 
 
-def _unknown_gamma(observation: Observation, run: Run | None) -> bool:
-    """Returns whether K is unknown: the source does not state it, and drafts ended before K."""
-    return run is not None and run.drafted is not None and observation.stated_gamma is None
+def _planned(
+    ctx: click.Context | None, asking: ObservedPlan, observation: Observation, run: Run | None
+) -> Plan | None:
+    """Returns the plan; None if no cost is known, or K is not: `unknown_gamma`.
+
+    ctx: raises ValueError if one of its options needs a plan that is not made; None: it does not.
+    """
+    unknown = run is not None and unknown_gamma(run, observation)
+    row = None if unknown else asking.plan(observation, run)
+    for name in ("max_gamma", "server"):
+        if ctx is not None and unknown and is_stated(ctx, name):
+            raise ValueError(f"`{name}` needs `gamma`: the source does not state K")
+    if ctx is not None and not unknown:
+        _require_planned(ctx, planned=row is not None)
+    return row
 
 
 def _observed(reading: Observed) -> Observation:
@@ -216,8 +221,7 @@ def _follow(reading: Followed, asking: ObservedPlan) -> None:
             live.add_none()
             click.echo(f"{clock}  no drafts")
             continue
-        run = _timed(observation) if asking.fitted else None
-        row = None if _unknown_gamma(observation, run) else asking.plan(observation, run)
+        row = _planned(None, asking, observation, _timed(observation) if asking.fitted else None)
         data = live.add(observation, row, clock=clock)
         if reading.page is not None:
             live.write({**data, "command": stated_command()}, reading.page)

@@ -8,9 +8,9 @@ from simulator.choice.break_even import break_even_alpha, break_even_c
 from simulator.choice.curve import baseline_seconds, curve_of, speed_up
 from simulator.choice.plan import Plan
 from simulator.cost.sizes import assumed_c
-from specplan.reports.kept import kept_lines
+from specplan.reports.kept import confirm_line, kept_lines
 from specplan.reports.next_run import next_lines
-from specplan.reports.slower import slower_lines
+from specplan.reports.slower import slower_text
 
 NOT_CALIBRATED = "For draft models that were never run this probability is not calibrated."
 # The advice also states the odds of a gain if the acceptance rate is lower by this amount.
@@ -29,7 +29,7 @@ def advice_lines(plan: Plan) -> list[str]:
         )
     if plan.kept is not None:
         return [*lines, *kept_lines(plan, plan.kept), *next_lines(plan)[: plan.kept.gain is None]]
-    lines += [*decision_lines(plan), *slower_lines(plan), *_limits(plan)]
+    lines += [*decision_lines(plan), *filter(None, [slower_text(plan)]), *_limits(plan)]
     if plan.gamma not in (0, plan.optimal_gamma, named):
         lines.append(f"K = {plan.gamma} gives {_gain(plan, plan.gamma)}.")
     lines += [
@@ -133,14 +133,14 @@ def _limits(plan: Plan) -> list[str]:
             f"K = {best} ({factor:.2f} times) was not timed, and only timed K are advised: "
             f"'specplan validate --gamma {best}' measures it."
         )
-    if _unconfirmed(plan):
-        lines.append(f"K = {plan.advice.gamma} was not run: confirm it by running it.")
+    if unconfirmed(plan):
+        lines.append(confirm_line(plan))
     if plan.most_gamma is not None and named > 0:
         lines.append(
             f"No position beyond {plan.acceptance.observed_gamma} was observed, so at most "
             f"K = {plan.most_gamma} is advised: run K = {named}, then look again."
         )
-    elif plan.extrapolated_at(plan.advice.gamma) and not _unconfirmed(plan):
+    elif plan.extrapolated_at(plan.advice.gamma) and not unconfirmed(plan):
         lines.append(f"K = {plan.advice.gamma} was not observed: run it, and look again.")
     if wall is None:
         return lines
@@ -160,10 +160,10 @@ def _limits(plan: Plan) -> list[str]:
     return lines
 
 
-def _unconfirmed(plan: Plan) -> bool:
+def unconfirmed(plan: Plan) -> bool:
     """Returns whether runs lead to a γ that none of them measured."""
     gamma, ran = plan.advice.gamma, {run.gamma for run in plan.cost.own_runs}
-    if gamma == 0 or not any(ran) or (gamma in ran and 0 not in ran):
+    if gamma == 0 or not ran or (gamma in ran and 0 not in ran):
         return False
     return not plan.curve.measured[gamma - 1]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from textwrap import fill, indent
 from typing import NamedTuple, TypeVar
 
 from engines.kind import EARLIEST, Drafted, Exports, exports_of, listed, methods_of, names_of
@@ -12,7 +13,7 @@ from simulator.choice.plan import Plan
 from simulator.choice.schedule import Range, schedules
 from specplan.reports.advice import odds_text
 from specplan.reports.deployment import does_not_fit
-from specplan.reports.kept import kept_comment
+from specplan.reports.kept import confirm_lines, kept_comment
 
 Words = TypeVar("Words")
 UNNAMED = "DRAFT"
@@ -206,9 +207,10 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
         advice = "Undecided: measure this number and 0 first, then take the # away."
         return "\n".join(f"# {line}" for line in [advice, *flags.split("\n")])
     wall, batches = rows[0].setting.wall, [row.setting.batch for row in rows]
+    flags = "\n".join([*(indent(fill(line, 96), "# ") for line in confirm_lines(rows)), flags])
     if len(rows) == 1:
         named, batch = rows[0].advice.named, batches[0]
-        lines = [f"# K = {named}: {odds_text(rows[0])}"]
+        lines = [f"# K = {named}: {odds_text(rows[0])}"] if rows[0].only in (None, named) else []
         if wall is not None and wall.crossed(batch, named + 1):
             lines.append(
                 f"# K = {named + 1} would need {wall.size(batch, named + 1)} {wall.unit} a step, "

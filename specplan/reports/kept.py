@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from simulator.choice.advice import percentage
 from simulator.choice.kept import KeptRun
 from simulator.choice.plan import Plan
 from simulator.cost.fitted.runs import Run, pooled
@@ -13,14 +14,7 @@ KEPT_RUN = "# These run today with drafts that end early"
 
 def kept_lines(plan: Plan, kept: KeptRun) -> list[str]:
     """Returns the advice to keep the run."""
-    run, named = kept.run, plan.advice.named
-    without = "times the speed without speculation"
-    gained = "" if kept.gain is None else f"{kept.gain:.2f} {without}, "
-    lines = [
-        f"Keep K = {run.gamma} with the p-min that runs, or the rule that ends its drafts: {gained}"
-        f"measured ({1e3 * run.seconds_per_token:.2f} ms a token; drafts of {run.mean_drafted:.1f} "
-        "tokens on average)."
-    ]
+    named, lines = plan.advice.named, [_keep(kept)]
     if named > 0:
         point = plan.point(named)
         lines.append(
@@ -32,13 +26,59 @@ def kept_lines(plan: Plan, kept: KeptRun) -> list[str]:
     return lines
 
 
+def _keep(kept: KeptRun) -> str:
+    run, without = kept.run, "times the speed without speculation"
+    gained = "" if kept.gain is None else f"{kept.gain:.2f} {without}, "
+    return (
+        f"Keep K = {run.gamma} with the p-min that runs, or the rule that ends its drafts: {gained}"
+        f"measured ({1e3 * run.seconds_per_token:.2f} ms a token; drafts of {run.mean_drafted:.1f} "
+        "tokens on average)."
+    )
+
+
 def kept_json(kept: KeptRun | None) -> dict[str, Any] | None:
     """Returns the JSON object of a run to keep; None if there is none."""
     return kept and {
+        "sentence": _keep(kept),
         "gamma": kept.run.gamma,
         "ms_per_token": 1e3 * kept.run.seconds_per_token,
         "drafted_per_block": kept.run.mean_drafted,
         "improvement_factor": kept.gain,
+    }
+
+
+def confirm_line(plan: Plan) -> str:
+    """Returns that the advised draft length was not run, and the run to keep until then."""
+    gamma, fastest = plan.advice.gamma, plan.fastest_run
+    confirm = f"K = {gamma} was not run: confirm it by running it."
+    if fastest is None:
+        return confirm + " Do the impossible run again first." * bool(plan.curve.impossible.any())
+    if fastest.gamma == 0:
+        return f"{confirm} Until then keep K = 0, no speculation."
+    return (
+        f"{confirm} Until then keep K = {fastest.gamma}, the fastest run ({fastest.gain:.2f} "
+        f"times): K = {gamma} is faster with a probability of {percentage(fastest.behind)} %."
+    )
+
+
+def confirm_lines(rows: Sequence[Plan]) -> list[str]:
+    """Returns the sentence of `confirm_line` for each plan that has a run to keep, with its batch.
+
+    Without plans for a stated draft length.
+    """
+    some = [row for row in rows if row.fastest_run is not None and row.only is None]
+    where = [f"At batch {row.setting.batch}: " * (len(rows) > 1) for row in some]
+    return [at + confirm_line(row) for at, row in zip(where, some, strict=True)]
+
+
+def fastest_json(plan: Plan) -> dict[str, Any] | None:
+    """Returns the JSON object of the run to keep until the advised γ was run; None if it was."""
+    fastest = plan.fastest_run
+    return fastest and {
+        "sentence": confirm_line(plan),
+        "gamma": fastest.gamma,
+        "improvement_factor": fastest.gain,
+        "advised_is_faster_probability": fastest.behind,
     }
 
 

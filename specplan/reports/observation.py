@@ -9,7 +9,6 @@ from engines.observing.by_context import by_context
 from engines.observing.by_request import RequestLengths
 from engines.observing.observation import Observation
 from estimator.profiles.parts import Estimate
-from simulator.cost.fitted.runs import Run
 from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.flags import KEPT, NO_DRAFT
 from specplan.reports.kept import KEPT_RUN
@@ -166,21 +165,6 @@ def as_observed(flags: str, observation: Observation, *, server: str) -> str:
     early = exports.stopping and observation.counted.drafted is not None
     said = flags.startswith((NO_DRAFT, KEPT, KEPT_RUN))
     return f"{KEPT}\n{flags}" if early and not said else flags
-
-
-def run_text(run: Run, observation: Observation) -> str:
-    """Returns a `specplan plan` command with the observed run; the user adds further runs to it."""
-    gamma = "G" if observation.stated_gamma is None else str(run.gamma)
-    batch = "" if run.load.batch == 1 else f",batch={run.load.batch}"
-    rates = "/".join(f"{rate:.4g}" for rate in run.rates)
-    accepted = f"rates={rates}" if rates else f"length={run.length:.4g}"
-    if run.drafted is not None:
-        seen = observation
-        accepted = f"accepted={seen.accepted}/{seen.drafted},tokens={seen.accepted + seen.drafts}"
-    return (
-        f"With other runs: specplan plan --run gamma={gamma},"
-        f"tpot={1e3 * run.seconds_per_token:.4g},{accepted}{batch} --run ..."
-    )
 
 
 def observation_line(observation: Observation, *, clock: str) -> str:

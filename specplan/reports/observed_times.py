@@ -6,6 +6,7 @@ from typing import Any
 from engines.kind import engine_kinds
 from engines.observing.by_batch import AtBatch, by_batch, lines_of
 from engines.observing.observation import Observation
+from simulator.cost.fitted.runs import Run
 from specplan.reports.table import MS, TOKENS, Column, table
 
 # Rows of the table by batch, those with the most lines; JSON has all.
@@ -61,6 +62,32 @@ def times_lines(observation: Observation) -> list[str]:
             "draft at every step, yields fewer tokens per step."
         )
     return lines
+
+
+def unknown_gamma(run: Run, observation: Observation) -> bool:
+    """Returns whether a run's γ is unknown: drafts ended before it, and the source is silent."""
+    return run.drafted is not None and observation.stated_gamma is None
+
+
+def run_text(run: Run, observation: Observation) -> str:
+    """Returns a `specplan plan` command with the observed run; the user adds further runs to it."""
+    missing = ""
+    if unknown_gamma(run, observation):
+        missing = (
+            "State --gamma, the server's K: drafts that end early do not show it. Nothing is "
+            "planned.\n"
+        )
+    gamma = "G" if observation.stated_gamma is None else str(run.gamma)
+    batch = "" if run.load.batch == 1 else f",batch={run.load.batch}"
+    rates = "/".join(f"{rate:.4g}" for rate in run.rates)
+    accepted = f"rates={rates}" if rates else f"length={run.length:.4g}"
+    if run.drafted is not None:
+        seen = observation
+        accepted = f"accepted={seen.accepted}/{seen.drafted},tokens={seen.accepted + seen.drafts}"
+    return missing + (
+        f"With other runs: specplan plan --run gamma={gamma},"
+        f"tpot={1e3 * run.seconds_per_token:.4g},{accepted}{batch} --run ..."
+    )
 
 
 def _batches(found: Sequence[AtBatch]) -> str:

@@ -7,6 +7,7 @@ from simulator.acceptance.acceptance import IID_TOLERANCE, Iid, iid_error
 from simulator.choice.curve import speed_up
 from simulator.choice.plan import Plan
 from simulator.choice.walltime import improvement_factor, lower_bound, oracle_improvement_factor
+from simulator.cost.fitted.runs import Run
 from simulator.cost.sizes import expected_c, questions_c
 from simulator.numerics.intervals import CONFIDENCE
 from specplan.reports.advice import NOT_CALIBRATED, break_even_text, break_evens
@@ -21,7 +22,7 @@ from specplan.reports.deployment import (
     schedules_text,
     zero_fields,
 )  # fmt: skip
-from specplan.reports.kept import kept_json
+from specplan.reports.kept import confirm_lines, fastest_json, kept_json
 from specplan.reports.plan import BEYOND, notes_of, points_of, require_possible, speeds
 from specplan.reports.plan_rows import (
     SETTINGS,
@@ -31,6 +32,7 @@ from specplan.reports.plan_rows import (
     fastest,
     speed_ups_json,
 )
+from specplan.reports.slower import runs_of, slower_text
 from specplan.reports.table import folded, table
 
 _OF_LOAD = (
@@ -54,7 +56,8 @@ def plans_json(
         return {"rows": named, "best_draft": drafts[0], "sentence": fastest(rows, drafts)}
     if len(rows) == 1:
         return plan_json(rows[0])
-    data: dict[str, Any] = {"rows": [plan_fields(row) for row in rows]}
+    runs = runs_of(rows)
+    data: dict[str, Any] = {"rows": [plan_fields(row, runs) for row in rows]}
     if of_loads(rows):
         from specplan.reports.contexts import contexts_json
         from specplan.reports.zero import break_evens_json
@@ -76,8 +79,8 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     return require_possible(plan, data)
 
 
-def plan_fields(plan: Plan) -> dict[str, Any]:
-    """Returns the JSON object of one plan without its curve."""
+def plan_fields(plan: Plan, runs: Sequence[Run] = ()) -> dict[str, Any]:
+    """Returns the JSON object of one plan without its curve; runs: as in `slower_text`."""
     acceptance, cost, advice = plan.acceptance, plan.cost, plan.advice
     alpha, setting, sizes = acceptance.alpha, plan.setting, expected_c(cost)
     gamma, tokens, factor, operations, *_ = plan.at
@@ -137,6 +140,8 @@ def plan_fields(plan: Plan) -> dict[str, Any]:
         "notes": notes_of(plan),
         "advised_gamma": plan.advised_gamma if setting.fits else None,
         "kept": kept_json(plan.kept),
+        "why_slower": slower_text(plan, runs) or None if setting.fits else None,
+        "fastest_run": fastest_json(plan),
         "test_gamma": advice.test_gamma,
         "zero": zero_fields(plan),
         "gain_certain": advice.certain if plan.curve.in_doubt else None,
@@ -177,6 +182,18 @@ def _doubt_fields(plan: Plan) -> dict[str, Any]:
     return fields
 
 
+def _first_cause(rows: Sequence[tuple[Plan, str]]) -> list[str]:
+    """Returns why speculation is slower at the first plan that advises none; [] if not known.
+
+    rows: plans, each with its settings as text.
+    """
+    runs = runs_of([row for row, _ in rows])
+    for row, at in rows:
+        if row.advised_gamma == 0 and not row.advice.undecided and (why := slower_text(row, runs)):
+            return [f"At {at}: {why}"]
+    return []
+
+
 def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = (), drafts: Sequence[str] = ()) -> str:
     """Returns several plans as a table with their schedule; every, drafts: see `plans_json`."""
     notes = [*rows_notes(rows), *notes_of(rows[0])]
@@ -193,18 +210,24 @@ def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = (), drafts: Sequenc
     wall = rows[0].setting.wall
     if wall is not None and any(each["beyond_graphs"] for each in cells):
         lines.append(folded(graphs_line(wall)))
-    fitting = [row for row in rows if row.setting.fits]
+    names = [header for header, _ in columns if header in SETTINGS]
+    able = [
+        (row, ", ".join(f"{name} {values[name]}" for name in names))
+        for row, values in zip(rows, cells, strict=True)
+        if row.setting.fits
+    ]
+    fitting = [row for row, _ in able]
     if not fitting:
         lines.append("Nothing fits: try more GPUs (--tp) or --dtype fp8.")
     if any(row.advised_gamma == 0 and not row.advice.undecided for row in fitting):
         lines.append("Advised K (gamma) 0: do not speculate. Such a row shows the best K.")
+        lines += map(folded, _first_cause(able))
     if any(row.advice.undecided for row in fitting):
         lines.append("Advised K ?: undecided until the K of the row was measured.")
         lines += [NOT_CALIBRATED] if len(gpus_of(rows)) > 1 else []
-    able = [(row, each) for row, each in zip(rows, cells, strict=True) if row.setting.fits]
-    for row, values in able[:: max(len(able) - 1, 1)]:
-        settings = [f"{header} {values[header]}" for header, _ in columns if header in SETTINGS]
-        lines.append(folded(break_even_text(row, f" at {', '.join(settings)}")))
+    lines += map(folded, confirm_lines(fitting))
+    for row, at in able[:: max(len(able) - 1, 1)]:
+        lines.append(folded(break_even_text(row, f" at {at}")))
     if of_loads(rows) and not drafts:
         lines += ["", *map(folded, schedules_text(every or rows, rows[0].only))]
     return "\n".join([*map(folded, notes), *([""] if notes else []), *lines])

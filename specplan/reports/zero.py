@@ -47,7 +47,11 @@ def zero_note(row: Plan) -> str:
     """Returns a sentence on the three choices at one load; "" if they are of no use there."""
     zero = row.setting.zero
     gain = row.point(row.advice.named).improvement_factor if row.advice.named > 0 else 1.0
-    if zero is None or (row.advised_gamma > 0 and not zero.source.startswith("your runs")):
+    if (
+        zero is None
+        or row.advice.undecided
+        or (row.advised_gamma > 0 and not zero.source.startswith("your runs"))
+    ):
         return ""
     gamma = min(faster_than_zero(row, row.only), default=0)
     if gamma == 0:

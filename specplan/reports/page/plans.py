@@ -67,6 +67,8 @@ def headline(found: Json, points: Sequence[Json]) -> str:
     """Returns the advice of a plan in one sentence; points: its curve, empty for a row of many."""
     if found.get("fits") is False:
         return "The models do not fit into memory: no K is advised."
+    if found.get("kept") is not None:
+        return str(found["kept"]["sentence"])
     advised, test, drafting = found["advised_gamma"], found["test_gamma"], found.get("drafting")
     named = advised or test
     gain = ""
@@ -99,6 +101,10 @@ def sureness(found: Json) -> list[str]:
             f"A loss is likelier ({100 - share} %)." if words == "a loss is likelier"
             else f"A gain is {words} ({share} %). Intervals: {percent()}."
         )  # fmt: skip
+    if found.get("why_slower") is not None:
+        lines.append(found["why_slower"])
+    if found.get("fastest_run") is not None:
+        lines.append(found["fastest_run"]["sentence"])
     further = found.get("next_run")
     if further is not None:
         lines.append(f"Next run: K = {further['gamma']}, {further['reason']}.")

@@ -1,8 +1,11 @@
-"""A run whose drafts ended early is kept unless the advice is expected to be faster."""
+"""Runs to keep: drafts that ended early, and the fastest K until the advised one was run."""
 
 import pytest
 
-from simulator.choice.kept import kept_run
+from simulator.acceptance.acceptance import Iid
+from simulator.choice.kept import FastestRun, kept_run
+from simulator.choice.plan import plan
+from simulator.cost.fitted.by_batch import cost_of_runs
 from simulator.cost.fitted.runs import LoadPoint, Run
 
 LOAD = LoadPoint(1024)
@@ -37,3 +40,31 @@ def test_its_gain_is_unknown_without_a_run_at_gamma_zero() -> None:
 
 def test_a_run_of_whole_drafts_has_a_row_of_its_own() -> None:
     assert kept_run([PLAIN, WHOLE], expected=0.012, near=0.01) is None
+
+
+def fastest_of(*runs: Run, alpha: float = 0.9) -> FastestRun | None:
+    return plan(Iid(alpha), cost_of_runs(runs)).fastest_run
+
+
+def test_the_fastest_run_stays_until_the_advised_gamma_was_run() -> None:
+    slow, fast = Run(LOAD, 0.011, 1, 1.9), Run(LOAD, 0.009, 2, 2.71)
+    found = fastest_of(PLAIN, slow, fast)
+    assert found is not None
+    assert found.gamma == 2
+    assert found.gain == pytest.approx(15 / 9, rel=0.02)
+    assert 0.5 < found.behind < 1
+
+
+def test_without_a_gain_the_server_without_speculation_stays() -> None:
+    found = fastest_of(PLAIN, Run(LOAD, 0.02, 8, 2.5), alpha=0.6)
+    assert found is not None
+    assert (found.gamma, found.gain) == (0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("run", "alpha"),
+    [(Run(LOAD, 0.012, 2, 1.75), 0.5), (EARLY, 0.9), (Run(LOAD, 0.003, 2, 2.71), 0.9)],
+    ids=["advised", "drafts ended early", "impossible"],
+)
+def test_no_other_run_stays(run: Run, alpha: float) -> None:
+    assert fastest_of(PLAIN, run, alpha=alpha) is None
