@@ -38,6 +38,10 @@ SUMMARIES = {
     "heads": "Train blockwise heads, and analyse what they draft.",
 }
 
+# The others only compute. They multiply small matrices, for which NumPy's threads take more time to
+# wait than they save.
+RUN_MODELS = ("measure", "tune", "validate", "align", "generate", "ngram", "heads")
+
 INTERRUPTED = 130
 _PACKAGES = ("simulator", "reference", "ngram", "estimator", "engines", "studies", "figures")
 
@@ -57,6 +61,8 @@ class Program(click.Group):
         if cmd_name not in SUMMARIES:
             return None
         require_own_packages()
+        if cmd_name not in RUN_MODELS:
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is imported
         command: click.Command = resolve_name(f"specplan.commands.{cmd_name}:{cmd_name}_command")
         return command
 

@@ -7,11 +7,12 @@ import numpy as np
 
 from simulator.numerics.arguments import Floats
 
-# Usual number of draws N, and the number for wide distributions, whose tails hold few draws.
-DRAWS, MANY = 2039, 32749
+# Usual number of draws N, the number for wide distributions, whose tails hold few draws, and the
+# number of which runs choose the likely ones.
+DRAWS, WIDE, MANY = 2039, 8191, 32749
 # Multiplier a of the lattice by N (L'Ecuyer and Lemieux 2000, Table 1). N is prime and a generates
 # all N - 1 residues, so that as many columns differ.
-_MULTIPLIERS = {DRAWS: 1487, MANY: 14251}
+_MULTIPLIERS = {DRAWS: 1487, WIDE: 5130, MANY: 14251}
 _SHIFT = 7919
 
 
@@ -25,7 +26,7 @@ def normal_column(column: int, draws: int = DRAWS) -> Floats:
     Different columns, up to N - 1, are practically independent of each other.
 
     column: at least 0. Columns near each other are spread most evenly together.
-    draws: N, which is DRAWS or MANY.
+    draws: N, which is DRAWS, WIDE or MANY.
     """
     step = pow(_MULTIPLIERS[draws], column, draws)
     places = (np.arange(draws) * step + column * column * _SHIFT) % draws

@@ -13,7 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from specplan.main import SUMMARIES, main
+from specplan.main import RUN_MODELS, SUMMARIES, main
 from tests.specplan.fresh import modules_after
 
 HEAVY = ("torch", "transformers", "kenlm", "matplotlib", "scipy.optimize", "scipy.stats", "tqdm")
@@ -147,6 +147,34 @@ def test_a_plan_from_two_numbers_imports_neither_profiles_fits_nor_observations(
     assert "scipy" not in modules
     packages = {"specplan", "simulator", "estimator", "engines", "ngram", "studies", "reference"}
     assert len([name for name in modules if name.partition(".")[0] in packages]) <= 73
+
+
+@pytest.mark.parametrize(("command", "threads"), [("traffic", 1), ("validate", 2)])
+def test_only_commands_that_run_models_let_numpy_have_threads(command: str, threads: int) -> None:
+    code = f"""
+import os
+os.environ["OMP_NUM_THREADS"] = "2"
+os.environ.pop("OPENBLAS_NUM_THREADS", None)
+from specplan.main import main
+main(["{command}", "--help"], standalone_mode=False)
+import numpy, threadpoolctl
+[library] = threadpoolctl.threadpool_info()
+print(library["num_threads"])
+"""
+    ended = _python(code)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.split()[-1] == str(threads)
+
+
+def test_each_command_that_loads_a_model_is_one_that_runs_models() -> None:
+    context = click.Context(main)
+    commands = {name: main.get_command(context, name) for name in SUMMARIES}
+    loading = {
+        name
+        for name, command in commands.items()
+        if command and any(param.name == "trust_remote_code" for param in command.params)
+    }
+    assert {"measure", "validate"} <= loading <= {*RUN_MODELS}
 
 
 def test_completing_command_names_imports_no_command() -> None:

@@ -37,7 +37,7 @@ class Draws:
 
     @classmethod
     def of_prior(cls, prior: Prior, count: int = DRAWS) -> Draws:
-        """Returns `count` draws (DRAWS or MANY) of a deployment without runs."""
+        """Returns `count` draws (DRAWS or WIDE) of a deployment without runs."""
         scales = drawn_scales(np.array(prior.jumps)[:, 1], count)
         return cls(prior.logs + apart(prior, count), scales, (), np.zeros((count, 0)))
 

@@ -27,9 +27,9 @@ from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import LoadPoint, Run, impossible, log_gains
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import Forecast
-from simulator.numerics.lattice import DRAWS, MANY
+from simulator.numerics.lattice import DRAWS, WIDE
 
-# Quantities whose logarithm deviates by more than this take their quantiles from MANY draws.
+# Quantities whose logarithm deviates by more than this take their quantiles from WIDE draws.
 _WIDE = 0.3
 
 
@@ -57,7 +57,7 @@ class Posterior:
     prior: distribution before the runs.
     runs: all runs, the impossible ones included, which are not used.
     logs, covariance: most probable logarithms of the parameters, and their covariance.
-    draws: returns so many draws (DRAWS or MANY), each time the same.
+    draws: returns so many draws (DRAWS or WIDE), each time the same.
     bare: the server without a draft, whose steps are the baseline; None: runs have the baseline.
     """
 
@@ -159,7 +159,7 @@ class Posterior:
                 laws.pop(0)
                 known[0] = self.bare.plain(load)
             wide = [each for each, (values, _) in laws.items() if values.std() > _WIDE]
-            many = self._laws(load, wide, self.draws(MANY)) if wide else {}
+            many = self._laws(load, wide, self.draws(WIDE)) if wide else {}
             for gamma, (values, allowed) in laws.items():
                 allowed = many[gamma][1] if gamma in wide else allowed
                 known[gamma] = conditioned(values, allowed)
@@ -181,7 +181,8 @@ class Posterior:
         plain, physical = logs[0], logs[0] >= lowest
         found = {0: (plain, plain[physical] if physical.any() else np.array([lowest]))}
         slower = physical & (logs[1:] >= plain)
-        for gamma, ratio, allowed in zip(drafted, plain - logs[1:], slower, strict=True):
+        ratios = np.subtract(plain, logs[1:], out=logs[1:])
+        for gamma, ratio, allowed in zip(drafted, ratios, slower, strict=True):
             found[gamma] = ratio, ratio if allowed.all() else ratio[allowed]
             if not allowed.any():
                 found[gamma] = ratio, np.zeros(1)
@@ -198,7 +199,9 @@ class Posterior:
             self._drawn.update(((group, count, gamma), row.copy())
                                for gamma, row in zip(left, columns.T, strict=True))  # fmt: skip
         works = self._works(load, gammas)
-        found = np.log(works[:, :-1] @ draws.parameters.T + works[:, -1:])
+        found = works[:, :-1] @ draws.parameters.T
+        found += works[:, -1:]
+        np.log(found, out=found)
         for row, gamma in zip(found, gammas, strict=True):
             row += self._drawn[group, count, gamma]
         if load in loads:
@@ -222,7 +225,7 @@ def conditioned(values: Floats, allowed: Floats) -> Floats:
     """
     if len(allowed) == len(values):
         return values
-    ranks, count = np.empty(len(values)), len(allowed)
-    ranks[np.argsort(values)] = np.arange(len(values))
-    shares = (np.arange(count) + 0.5) / count
-    return np.interp((ranks + 0.5) / len(values), shares, np.sort(allowed))
+    count, draws = len(allowed), np.empty(len(values))
+    places = (np.arange(len(values)) + 0.5) * count / len(values) - 0.5
+    draws[np.argsort(values)] = np.interp(places, np.arange(count), np.sort(allowed))
+    return draws
