@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.cost.fitted.kernels import KernelTables
+from simulator.cost.fitted.kernel_tables import KernelTables
 
 PACKAGE = "aiconfigurator-core"
 RELEASE = "0.12.0"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from estimator.costs.kernel_tables import SYSTEMS, MeasuredKernels
-from simulator.cost.fitted.kernels import KernelTables
+from simulator.cost.fitted.kernel_tables import KernelTables
 from simulator.cost.roofline.hardware import Hardware, find_hardware
 
 # GPUs with the chip and the links of a measured one.

@@ -137,7 +137,7 @@ def _note(plan: Plan, point: dict[str, Any]) -> str:
     advised = plan.advised_gamma if plan.kept is None and plan.setting.fits else None
     if gamma == advised != plan.optimal_gamma:
         notes.append("<- advised")
-    if gamma == plan.advice.test_gamma:
+    if gamma == plan.advice.test_gamma and plan.setting.fits:
         notes.append("<- measure")
     return " ".join(notes)
 

@@ -93,7 +93,9 @@ def crossing_text(
         sure = ends is None or ends[0] == ends[1]
         verb, advice = ("shortens", "") if crossing is None else ("lengthens", ": do not speculate")
         probably, advice = ("", advice) if sure else ("most probably ", "")
-        return f"Speculation {probably}{verb} requests at every rate{advice}.{odds}"
+        return (
+            f"Speculation {probably}{verb} requests at every rate below the capacity{advice}.{odds}"
+        )
     between = "" if ends is None else f" ({percent()}: above {ends[0]:.3g} to {ends[1]:.3g})"
     between = between.replace("inf", "never")
     return f"Above {crossing:.3g} requests/s speculation lengthens requests{between}.{odds}"

@@ -8,11 +8,11 @@ recurrent), which have no tables. Further seconds that no parameter scales: the 
 tokens are read and written, and on several GPUs each pass that chooses tokens gathers them.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
+from simulator.cost.fitted.kernel_tables import KernelTables
 from simulator.cost.fitted.machine import DeployedMachine, Work, work
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import over_pcie
@@ -31,57 +31,7 @@ _GATHER_SECONDS = 18e-6
 _WAIT_SECONDS = 12e-6
 # Rows of a chunk in which servers read prompts.
 CHUNK = 2048
-
-
-class KernelTables(ABC):
-    """Measured times of single kernels on one GPU, in seconds.
-
-    A look-up outside the measured range extrapolates; without any measurement it raises ValueError.
-    `rows`: tokens in a product. `stored`: bytes per weight. Example: a GPU that only spends time on
-    reading weights, at 2 TB/s:
-
-      >>> class OnlyBandwidth(KernelTables):
-      ...     name = "2 TB/s"
-      ...     experts = attention = all_to_all = all_reduce = lambda self, **sizes: 0.0
-      ...     def product(self, *, rows, outputs, inputs, stored):
-      ...         return outputs * inputs * stored / 2e12
-      >>> OnlyBandwidth().product(rows=8, outputs=4096, inputs=4096, stored=2.0)
-      1.6777216e-05
-    """
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """Source and versions of the tables, as shown in answers."""
-
-    @abstractmethod
-    def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
-        """Returns the time to multiply `rows` vectors by a weight matrix of outputs x inputs."""
-
-    @abstractmethod
-    def experts(
-        self, *, rows: int, hidden: int, inner: int, count: int, active: int,
-        gpus: tuple[int, int], stored: float,
-    ) -> float:  # fmt: skip
-        """Returns the time of one layer's `count` routed experts, `active` per token.
-
-        The tokens take experts in turn: they read rows · active of them, at most all.
-        gpus: number of GPUs that share each expert, and parts into which experts are divided.
-        """
-
-    @abstractmethod
-    def attention(
-        self, *, batch: int, context: int, heads: int, key_heads: int, head_size: int
-    ) -> float:
-        """Returns the time of one layer's attention with one query per sequence."""
-
-    @abstractmethod
-    def all_to_all(self, *, rows: int, hidden: int, count: int, active: int, gpus: int) -> float:
-        """Returns the time to send `rows` tokens of each GPU to their experts and back."""
-
-    @abstractmethod
-    def all_reduce(self, *, rows: int, hidden: int, gpus: int) -> float:
-        """Returns the time of an all-reduce of `rows` vectors of `hidden` 16-bit values."""
+_WIDE = ("bfloat16", "float16")
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,8 +148,21 @@ class KernelMachine(DeployedMachine):
                 shape.hidden, layers=shape.layers, tp=given.tp
             ):
                 sizes = {"rows": -(-rows // given.dp), "outputs": outputs, "inputs": inputs}
-                seconds += count * self.tables.product(**sizes, stored=stored)
+                seconds += count * self._product(each.computed_in, stored, sizes)
         return seconds
+
+    def _product(self, computed_in: str, stored: float, sizes: Mapping[str, int]) -> float:
+        """Returns the time of one product.
+
+        Tables have products of 8-bit weights with 8-bit activations. With 16-bit activations the
+        weights are read as fast, and the arithmetic is that of a chunk of 16-bit weights.
+        """
+        seconds = self.tables.product(**sizes, stored=stored)
+        rates = self.deployment.hardware.peak_flops
+        if not 0.9 < stored < 1.5 or computed_in not in _WIDE or "fp8" not in rates:
+            return seconds
+        chunk = self.tables.product(**{**sizes, "rows": CHUNK}, stored=2.0)
+        return max(seconds, chunk * sizes["rows"] / CHUNK)
 
     def _experts(self, rows: int, stored: float, sizes: dict[str, int], given: Conditions) -> float:
         """Returns the seconds of one layer's experts for `rows` tokens that choose them by chance.

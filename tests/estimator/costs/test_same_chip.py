@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from estimator.costs.kernel_tables import MeasuredKernels
 from estimator.costs.same_chip import OtherMemory, kernels_of
-from simulator.cost.fitted.kernels import KernelTables
+from simulator.cost.fitted.kernel_tables import KernelTables
 from simulator.cost.roofline.hardware import find_hardware
 from specplan.main import main
 

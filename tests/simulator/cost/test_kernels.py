@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from simulator.cost.fitted.kernels import CHUNK, KernelMachine, KernelTables
+from simulator.cost.fitted.kernel_tables import KernelTables
+from simulator.cost.fitted.kernels import CHUNK, KernelMachine
 from simulator.cost.fitted.machine import PARAMETERS, Work
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.forward import roof_seconds
@@ -84,6 +85,26 @@ def test_a_step_of_a_dense_model_is_its_five_products_attention_and_no_all_reduc
     assert amount(work, "roof") == pytest.approx(32 * layers + 1e-12 * 128256 * 4096 + 4e-6)
     assert amount(work, "cache") == pytest.approx(32 * 4e-6)
     assert (amount(work, "plain"), amount(work, "block"), amount(work, "sequence")) == (1, 0, 4)
+
+
+@pytest.mark.parametrize(("rates", "wide"), [({"fp8": 2e15}, True), ({}, False)])
+def test_8_bit_weights_with_16_bit_activations_are_read_as_8_and_multiplied_as_16_bits(
+    rates: dict[str, float], wide: bool
+) -> None:
+    plain, weights = machine(), LLAMA_8B.weights
+    halved = [replace(each, stored_bytes=each.values) for each in weights]
+    of = machine(replace(LLAMA_8B, weights=tuple(halved)))
+    hardware = of.deployment.hardware
+    hardware = replace(hardware, peak_flops={**hardware.peak_flops, **rates})
+    of = replace(of, deployment=replace(of.deployment, hardware=hardware))
+    assert amount(of.plain_work(LOAD), "roof") == amount(plain.plain_work(LOAD), "roof")
+    assert ("product", 4, 6144, 4096, 1.0) in lookups(of)
+    many = LoadPoint(1000, 8 * CHUNK)
+    more = amount(of.plain_work(many), "roof") - amount(plain.plain_work(many), "roof")
+    # The invented product of eight chunks reads its weights once, eight products of one chunk each.
+    sides = [(6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336)]
+    read = 1e-12 * (32 * sum(n * k for n, k in sides) + 128256 * 4096)
+    assert more == pytest.approx(7 * read * wide)
 
 
 def test_products_and_caches_of_as_many_rows_are_looked_up_once_for_all_batches() -> None:
