@@ -154,8 +154,8 @@ class KernelMachine(DeployedMachine):
     def _product(self, computed_in: str, stored: float, sizes: Mapping[str, int]) -> float:
         """Returns the time of one product.
 
-        Tables have products of 8-bit weights with 8-bit activations. With 16-bit activations the
-        weights are read as fast, and the arithmetic is that of a chunk of 16-bit weights.
+        Tables have products of 8-bit weights with 8-bit activations. Products with 16-bit
+        activations take this time or the arithmetic of 16-bit weights, the longer of both.
         """
         seconds = self.tables.product(**sizes, stored=stored)
         rates = self.deployment.hardware.peak_flops

@@ -299,10 +299,7 @@ def test_a_gain_in_doubt_at_every_rate_is_named_once() -> None:
     head = f"{models}--draft-config docs/configs/llama-3.1-8b-eagle3.json --alpha 0.55"
     asked = f"--rate 1,9 --prompt-tokens 2000 --output-tokens 300 {head}"
     found, text = run_json(asked, "traffic"), " ".join(run(asked, "traffic").stdout.split())
-    assert (
-        "Speculation most probably shortens requests at every rate below the capacity. A gain, by"
-        in text
-    )
+    assert "shortens requests at every rate below the capacity. A gain, by" in text
     for row in found["rows"][1::2]:
         words, chance = certainty(row["gain_probability"]), percentage(row["gain_probability"])
         assert f"{words} at {row['rate']:g}" in text
