@@ -51,8 +51,8 @@ class Entry(NamedTuple):
         """Returns the function that computes or draws the figure; prefix: "compute" or "draw"."""
         module, _, ending = self.made.partition(":")
         name = f"{prefix}_{ending}" if ending else prefix
-        found: Callable[..., Any] = getattr(importlib.import_module(f"figures.{module}"), name)
-        return found
+        function: Callable[..., Any] = getattr(importlib.import_module(f"figures.{module}"), name)
+        return function
 
     def compute(self, results: Validated | None = None, load: object | None = None) -> Numbers:
         """Returns the figure's numbers; arguments that the figure does not need are ignored.

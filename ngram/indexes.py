@@ -48,13 +48,13 @@ class Occurrences:
 
         places: where the last token of `text` occurs in this index, ascending.
         """
-        found: list[Sequence[int]] = []
-        while places and len(found) < longest:
-            found.append(places)
-            back = len(found)
+        by_length: list[Sequence[int]] = []
+        while places and len(by_length) < longest:
+            by_length.append(places)
+            back = len(by_length)
             token = text[-back - 1] if back < len(text) else None
             places = [at for at in places if at >= back and self._text[at - back] == token]
-        return found
+        return by_length
 
 
 class Matches(Occurrences):
@@ -78,10 +78,10 @@ class Matches(Occurrences):
     def continuation(self, limit: int) -> list[int]:
         """Returns at most `limit` tokens that follow the match; [] without a match."""
         before = self._places[self._text[-1]][:-1] if self._text else []
-        found = self.matches(self._text, before, self.longest)
-        if len(found) < self.shortest:
+        by_length = self.matches(self._text, before, self.longest)
+        if len(by_length) < self.shortest:
             return []
-        place = found[-1][0 if self.earliest else -1] + 1
+        place = by_length[-1][0 if self.earliest else -1] + 1
         copied = self._text[place : place + limit]
         return copied if self.earliest else list(islice(cycle(copied), limit))
 
@@ -122,11 +122,11 @@ class Suffixes(Occurrences):
         if not self._text:
             return NONE
         last = self._text[-1]
-        own = self._after(self._text, self._places[last][:-1])
+        candidate = self._after(self._text, self._places[last][:-1])
         if self._earlier is None:
-            return own
+            return candidate
         other = self._earlier._after(self._text, self._earlier._places.get(last, []))
-        return other if other[1] > own[1] + TIE else own
+        return other if other[1] > candidate[1] + TIE else candidate
 
     def _after(self, text: Sequence[int], places: Sequence[int]) -> Continuation:
         """Returns the best continuation of a text whose last token is at `places` in this index."""
@@ -135,8 +135,8 @@ class Suffixes(Occurrences):
         for length in range(len(by_length), 0, -1):
             most = min(length, self.depth - length)
             if most > best[1] + TIE:
-                found = self._likeliest(by_length[length - 1], most)
-                best = found if found[1] > best[1] + TIE else best
+                candidate = self._likeliest(by_length[length - 1], most)
+                best = candidate if candidate[1] > best[1] + TIE else best
         return best
 
     def _likeliest(self, places: Sequence[int], most: int) -> Continuation:

@@ -117,8 +117,8 @@ def _remove_left_behind(output: Path) -> None:
 
     pattern = re.compile(rf"\.{re.escape(output.name)}(\..+)?\.(\d+)\.part")
     for path in output.parent.iterdir():
-        found = pattern.fullmatch(path.name)
-        if found is not None and (int(found[2]) == os.getpid() or not pid_exists(int(found[2]))):
+        match = pattern.fullmatch(path.name)
+        if match is not None and (int(match[2]) == os.getpid() or not pid_exists(int(match[2]))):
             path.unlink(missing_ok=True)
 
 
@@ -165,14 +165,14 @@ def read_json(path: Path, decode: Callable[[bytes], Any] = json.loads) -> Any:
 def json_objects(text: str, name: str) -> list[dict[str, Any]]:
     """Returns a text's JSON objects: a single object, a list of objects, or one object per line."""
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except json.JSONDecodeError:
         try:
-            found = [json.loads(line) for line in text.split("\n") if line.strip()]
+            parsed = [json.loads(line) for line in text.split("\n") if line.strip()]
         except json.JSONDecodeError as error:
             fault = _json_fault(text, error)
             raise ValueError(f"{name} must be JSON or a JSON object a line, got {fault}") from None
-    objects = found if isinstance(found, list) else [found]
+    objects = parsed if isinstance(parsed, list) else [parsed]
     if not objects:
         raise ValueError(f"{name} must hold at least one JSON object, got none")
     for value in objects:

@@ -167,15 +167,15 @@ class BlockVerification:
 
     def replacement(self, p: Dense, q: Laws, tokens: Tensor, place: Tensor) -> Dense:
         share = shares(p, q, tokens)[place]
-        own = p.at(place).probabilities
-        return Dense(residual(share[:, None] * own, q.at(place)))
+        target = p.at(place).probabilities
+        return Dense(residual(share[:, None] * target, q.at(place)))
 
 
 def shares(p: Dense, q: Laws, tokens: Tensor) -> Tensor:
     """Returns s_0, …, s_gamma (Sun et al. 2024); s_i: probability that at least i are accepted."""
     ratio = p.of(tokens) / q.of(tokens)
     share = [ratio.new_ones(())]
-    for each in ratio:
+    for step in ratio:
         # 0/0 needs q(x) = 0 for a token drawn from q: rounding, and p(x) is 0 as well.
-        share.append((share[-1] * each).nan_to_num(nan=0.0).clamp(max=1.0))
+        share.append((share[-1] * step).nan_to_num(nan=0.0).clamp(max=1.0))
     return torch.stack(share)

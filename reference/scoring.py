@@ -95,7 +95,8 @@ def score_laws(stretch: Stretch, q: Laws, leniences: Sequence[float]) -> Scores:
     # Through rounding a row's sum may exceed 1.
     betas = torch.stack(columns, dim=-1).double().clamp(max=1.0).cpu()
     rank, sure = (
-        None if each is None else each.cpu() for each in (ranks(q, tokens), confidence(q, tokens))
+        None if column is None else column.cpu()
+        for column in (ranks(q, tokens), confidence(q, tokens))
     )
     return Scores(betas[:, 0], ratio.cpu(), None, betas[:, 1:], rank, sure)
 
@@ -124,11 +125,11 @@ def ranks(q: Laws, tokens: Tensor) -> Tensor | None:
     odds = q.logits if isinstance(q, OneHot) else q.probabilities
     if odds is None:
         return None
-    own = odds.gather(-1, tokens[:, None])
+    drafted = odds.gather(-1, tokens[:, None])
     smaller = torch.arange(odds.shape[-1], device=odds.device) < tokens[:, None]
-    rank = ((odds > own) | ((odds == own) & smaller)).sum(dim=-1)
+    rank = ((odds > drafted) | ((odds == drafted) & smaller)).sum(dim=-1)
     never = -torch.inf if isinstance(q, OneHot) else 0
-    return rank.masked_fill(own.squeeze(-1) <= never, odds.shape[-1])
+    return rank.masked_fill(drafted.squeeze(-1) <= never, odds.shape[-1])
 
 
 def lenient_overlaps(p: Laws, q: Laws, leniences: Sequence[float]) -> list[Tensor]:

@@ -59,12 +59,12 @@ def verify_draft(
         return verify_tree(target, draft, text, unseen, sampling=sampling, generator=generator)
     logits = target.extend(torch.cat([unseen, draft.tokens]))[len(unseen) - 1 :]
     p = sampling.laws(logits, text, [draft.tokens])
-    count, own = verify(p, draft, rule=rule, generator=generator)
+    count, next_id = verify(p, draft, rule=rule, generator=generator)
 
     # The block's only wait for the device: one transfer of ids and of the numbers that show whether
     # the logits were finite. Ids are exact in double precision.
     q_witness = draft.tokens[:0] if draft.witness is None else draft.witness
-    results = torch.cat([draft.tokens, count, own, p.witness.double(), q_witness]).tolist()
+    results = torch.cat([draft.tokens, count, next_id, p.witness.double(), q_witness]).tolist()
     ids, witness = results[: len(draft.tokens) + 2], results[len(draft.tokens) + 2 :]
     require_finite(witness[len(logits) :], drafter_name, len(text))
     require_finite(witness[: len(logits)], target.name, len(text))
@@ -132,7 +132,7 @@ def verify_tree(
         row = 1 + accepted[-1] if accepted else 0
         path = [draft.tokens[place : place + 1] for place in accepted]
         laws.append(sampling.laws(logits[row : row + 1], text, path))
-        child, own = judge_children(laws[-1], draft, children[row], generator)
+        child, next_id = judge_children(laws[-1], draft, children[row], generator)
         if child is None:
             break
         accepted.append(child)
@@ -142,7 +142,7 @@ def verify_tree(
         place = children[row][0]
         drafted.append(tokens[place])
         row = place + 1
-    return Verified(tuple(drafted), len(accepted), own, concatenate(laws))
+    return Verified(tuple(drafted), len(accepted), next_id, concatenate(laws))
 
 
 def judge_children(
@@ -162,9 +162,9 @@ def judge_children(
     children: indices of the token's children in the draft, in the order in which they were drawn.
     """
     if isinstance(draft.q, OneHot):
-        own = int(p.draw(generator))
+        next_id = int(p.draw(generator))
         tokens = draft.tokens.tolist()
-        return next((place for place in children if tokens[place] == own), None), own
+        return next((place for place in children if tokens[place] == next_id), None), next_id
     first = draft.tokens.new_zeros(1)
     for place in children:
         token = draft.tokens[place : place + 1]

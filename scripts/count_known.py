@@ -26,22 +26,22 @@ def main() -> None:
     files = sorted((ROOT / "docs" / "configs").glob("*.json"))
     configs = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     configs += json.loads(PUBLISHED.read_text(encoding="utf-8"))["models"].values()
-    heads = [each for each in configs if "draft_vocab_size" in each]
-    found: list[Known] = []
+    heads = [config for config in configs if "draft_vocab_size" in config]
+    noted_shapes: list[Known] = []
 
     def noted(config: Mapping[str, Any], kept: tuple[str, ...], part: Part) -> Counted:
         counted, sized = count(config, kept, part), sizes(config)
-        if sized is not None and (known := Known(sized, counted, kept, part)) not in found:
-            found.append(known)
+        if sized is not None and (known := Known(sized, counted, kept, part)) not in noted_shapes:
+            noted_shapes.append(known)
         return counted
 
-    for config in (each for each in configs if each not in heads):
+    for config in (config for config in configs if config not in heads):
         target = shape_of({"dtype": "bfloat16", **config}, count=noted)
-        for head in (each for each in heads if each["hidden_size"] == target.hidden):
+        for head in (head for head in heads if head["hidden_size"] == target.hidden):
             draft_of(head, target=config, target_shape=target, count=noted)
         if layers_of(config) > 0:
             draft_of(config, target=config, target_shape=target, count=noted)
-    lines = ",\n".join(msgspec.json.encode(each).decode() for each in found)
+    lines = ",\n".join(msgspec.json.encode(known).decode() for known in noted_shapes)
     FILE.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 

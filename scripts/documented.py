@@ -58,9 +58,9 @@ def examples(page: Path) -> list[Example]:
     text = page.read_text(encoding="utf-8")
     name = str(page.relative_to(ROOT))
     blocks = [match.group() for match in _BLOCK.finditer(text) if _is_shell(match.group())]
-    found = [Example(name, *each) for block in blocks for each in _of_block(block)]
+    shown = [Example(name, *parts) for block in blocks for parts in _of_block(block)]
     prose = _BLOCK.sub("", text)
-    return found + [Example(name, command, inline=True) for command in _INLINE.findall(prose)]
+    return shown + [Example(name, command, inline=True) for command in _INLINE.findall(prose)]
 
 
 def _is_shell(block: str) -> bool:
@@ -88,20 +88,22 @@ def main() -> None:
 
     for page in pages():
         text = page.read_text(encoding="utf-8")
-        for each in examples(page):
-            words = each.words()
-            if not each.shown or ELLIPSIS in each.shown or words[0] != "specplan":
+        for example in examples(page):
+            words = example.words()
+            if not example.shown or ELLIPSIS in example.shown or words[0] != "specplan":
                 continue
             result = CliRunner().invoke(program, words[1:])
             if result.exit_code != 0:
-                sys.exit(f"{each.page}: {each.command}: {result.stderr}")
-            old, new = ("\n".join(lines).strip("\n") for lines in (each.shown, [result.stdout]))
+                sys.exit(f"{example.page}: {example.command}: {result.stderr}")
+            old, new = ("\n".join(lines).strip("\n") for lines in (example.shown, [result.stdout]))
             if old == new:
                 continue
             old, new = (textwrap.indent(lines, "    ") for lines in (old, new))
-            assert text.count(old) == 1, f"{each.page}: {each.command} is shown in another way"
+            assert text.count(old) == 1, (
+                f"{example.page}: {example.command} is shown in another way"
+            )
             text = text.replace(old, new)
-            print(f"{each.page}: {each.command}")
+            print(f"{example.page}: {example.command}")
         page.write_text(text, encoding="utf-8")
 
 

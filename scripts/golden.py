@@ -53,7 +53,7 @@ def cases() -> Iterator[tuple[str, str]]:
             words[word] = meaning
         elif line and not line.startswith("#"):
             name, command = line.split(": ", 1)
-            yield name, re.sub(r"\$([A-Z]+)", lambda found: words[found[1]], command)
+            yield name, re.sub(r"\$([A-Z]+)", lambda match: words[match[1]], command)
 
 
 def answer(command: str, folder: Path) -> str:

@@ -103,7 +103,7 @@ def comparable(text: str, command: str) -> str:
     try:
         value = json.loads(text)
     except ValueError:
-        text = _LONG_FLOAT.sub(lambda found: str(rounded(float(found[0]))), text)
+        text = _LONG_FLOAT.sub(lambda match: str(rounded(float(match[0]))), text)
         text = _DURATION.sub("CLOCK", text) if timed else text
         return text.replace(str(Path.cwd()), "ROOT").replace(str(Path.home()), "HOME")
     if timed:

@@ -70,7 +70,7 @@ def functions(source: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 def is_command(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Returns whether click calls the function as a command."""
-    return any("command" in ast.unparse(each).lower() for each in function.decorator_list)
+    return any("command" in ast.unparse(decorator).lower() for decorator in function.decorator_list)
 
 
 def only_tests_reach(files: dict[str, str]) -> list[str]:
@@ -88,15 +88,15 @@ def only_tests_reach(files: dict[str, str]) -> list[str]:
             )  # fmt: skip
             for name in names:
                 named.setdefault(name, set()).add(path)
-    found = []
+    unreached = []
     for path in files:
         if path.startswith("simulator/"):
             for node in ast.parse(files[path]).body:
                 if isinstance(node, ast.FunctionDef | ast.ClassDef):
                     users = named.get(node.name, set())
                     if all(user.startswith("tests/") for user in users):
-                        found.append(f"{path}: {node.name}")
-    return found
+                        unreached.append(f"{path}: {node.name}")
+    return unreached
 
 
 def circles(packages: dict[str, str]) -> list[str]:
@@ -107,13 +107,13 @@ def circles(packages: dict[str, str]) -> list[str]:
     modules = {path.removesuffix(".py").replace("/", "."): path for path in packages}
     graph: dict[str, set[str]] = {}
     for module, path in modules.items():
-        found: set[str] = set()
+        imported: set[str] = set()
         for node in ast.walk(ast.parse(packages[path])):
             if isinstance(node, ast.ImportFrom) and node.module is not None:
-                found |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
+                imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
             elif isinstance(node, ast.Import):
-                found |= {each.name for each in node.names}
-        graph[module] = (found & modules.keys()) - {module}
+                imported |= {alias.name for alias in node.names}
+        graph[module] = (imported & modules.keys()) - {module}
     reached = {module: _reached(module, graph) for module in graph}
     together = {
         frozenset(other for other in reached[module] if module in reached[other])
@@ -156,8 +156,12 @@ def slivers(packages: dict[str, str]) -> list[Finding]:
 def findings() -> list[Finding]:
     """Returns what was found for each rule."""
     files = sources()
-    own = {path: source for path, source in files.items() if not path.startswith("tests/")}
-    packages = {path: source for path, source in own.items() if path.split("/")[0] in PACKAGES}
+    outside_tests = {
+        path: source for path, source in files.items() if not path.startswith("tests/")
+    }
+    packages = {
+        path: source for path, source in outside_tests.items() if path.split("/")[0] in PACKAGES
+    }
     lines = {path: source.count("\n") for path, source in files.items()}
     long = sorted((path for path in files if lines[path] > MOST_IN_FILE), key=lines.__getitem__)
     wide, long_commands = [], []
@@ -170,11 +174,13 @@ def findings() -> list[Finding]:
             if is_command(function) and length > MOST_IN_COMMAND:
                 long_commands.append(f"{path}: {function.name} has {length}")
     looked_up = [
-        f"{path}: {len(ROW_LOOK_UP.findall(source))}" for path, source in own.items()
+        f"{path}: {len(ROW_LOOK_UP.findall(source))}" for path, source in outside_tests.items()
         if path.startswith(READERS) and ROW_LOOK_UP.search(source)
     ]  # fmt: skip
     unreached = only_tests_reach(files)
-    long_tests = [path for path in files if path not in own and lines[path] > MOST_IN_TEST_FILE]
+    long_tests = [
+        path for path in files if path not in outside_tests and lines[path] > MOST_IN_TEST_FILE
+    ]
     tested = [
         f"{path}: {len(KIND_TEST.findall(source))}"
         for path, source in packages.items()
@@ -192,9 +198,9 @@ def findings() -> list[Finding]:
         ),
         Finding(
             f"files over {MOST_IN_FILE} lines outside tests",
-            len([path for path in long if path in own]),
+            len([path for path in long if path in outside_tests]),
             0,
-            tuple(f"{path}: {lines[path]}" for path in long if path in own),
+            tuple(f"{path}: {lines[path]}" for path in long if path in outside_tests),
         ),
         Finding(f"functions over {MOST_PARAMETERS} parameters", len(wide), 0, tuple(wide)),
         Finding(many, len(long_commands), 0, tuple(long_commands)),

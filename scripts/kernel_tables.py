@@ -71,11 +71,11 @@ def _tables(system: str, server: str) -> Iterator[tuple[str, np.ndarray]]:
 
     def ask(operators: Mapping[str, Any], *, rows: int, context: int = 1) -> Mapping[str, float]:
         """Returns seconds by operator's name; operators without an answer are left out."""
-        found: dict[str, float] = {}
+        seconds_by_name: dict[str, float] = {}
         names = list(operators)
         for start in range(0, len(names), _TOGETHER):
-            found |= asked(names[start : start + _TOGETHER], operators, rows, context)
-        return found
+            seconds_by_name |= asked(names[start : start + _TOGETHER], operators, rows, context)
+        return seconds_by_name
 
     def asked(
         names: list[str], operators: Mapping[str, Any], rows: int, context: int
@@ -126,8 +126,8 @@ def _tables(system: str, server: str) -> Iterator[tuple[str, np.ndarray]]:
             seconds = np.full(shape, np.nan)
             for i, batch in enumerate(BATCHES):
                 for j, context in enumerate(CONTEXTS):
-                    found = ask(attentions, rows=batch, context=context)
-                    seconds[:, i, j] = [found.get(name, np.nan) for name in attentions]
+                    by_name = ask(attentions, rows=batch, context=context)
+                    seconds[:, i, j] = [by_name.get(name, np.nan) for name in attentions]
             assert not np.isnan(seconds).any(), (system, server, key_heads, size)
             yield f"attention/{key_heads}-{size}", coded(seconds)
             yield f"attention/{key_heads}-{size}/at", np.array(heads, "u4")
@@ -167,7 +167,7 @@ def _all_to_all(measured: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]
                 continue
             for path, curve in _leaves(phases["dispatch"][kind], 6):
                 parts = [curve]
-                for phase in (each for each in phases if each != "dispatch"):
+                for phase in (phase for phase in phases if phase != "dispatch"):
                     back = dict(_leaves(phases[phase].get(kind, {}), 6))
                     # Multiprocessors of the second phase may differ: then the first of its shapes.
                     like = (back[other] for other in back if other[:5] == path[:5])
@@ -186,11 +186,11 @@ def _all_to_all(measured: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]
         return
     seconds = []
     for curves in ways.values():
-        each = [
+        times = [
             np.interp(grid, list(curve), list(curve.values()), left=np.nan, right=np.nan)
             for curve in curves
         ]
-        fastest = np.fmin.reduce(each)
+        fastest = np.fmin.reduce(times)
         known = ~np.isnan(fastest)
         last = np.flatnonzero(known)[-1]
         filled = np.interp(grid, np.array(grid)[known], fastest[known])
@@ -217,7 +217,7 @@ def _table(
     """Yields the times of operators (one for each of `sides`) at each number of rows of a grid."""
     columns = [ask(operators, rows=rows) for rows in grid]
     seconds = np.array(
-        [[column.get(each, np.nan) for column in columns] for each in operators]
+        [[column.get(operator, np.nan) for column in columns] for operator in operators]
     ).reshape(len(operators), len(grid))
     known = ~np.isnan(seconds).any(axis=1)
     if known.any():

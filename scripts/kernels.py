@@ -87,9 +87,9 @@ def playable(*known: str) -> Iterator[Processor]:
     """Yields the processors whose kernels this one runs, all distinct and none of them `known`."""
     seen = {"", *known}
     for processor in PROCESSORS:
-        found = kernels(processor.environment(1))
-        if found not in seen:
-            seen.add(found)
+        used = kernels(processor.environment(1))
+        if used not in seen:
+            seen.add(used)
             yield processor
 
 

@@ -89,10 +89,10 @@ def own_lessons(target: LlamaForCausalLM, stream: Tensor, batches: int, seed: in
     return torch.cat(windows), torch.cat(states)
 
 
-def chosen_windows(library: Lessons, own: Lessons, seed: int) -> Callable[[int], Tensor]:
+def chosen_windows(library: Lessons, written: Lessons, seed: int) -> Callable[[int], Tensor]:
     """Returns what gives each step random windows of the library (even steps) or its own text."""
     generator = np.random.default_rng(seed)
-    counts = [(len(ids), TOKENS_PER_STEP // ids.shape[1]) for ids, _ in (library, own)]
+    counts = [(len(ids), TOKENS_PER_STEP // ids.shape[1]) for ids, _ in (library, written)]
     chosen = [generator.integers(0, *counts[step % 2]) for step in range(STEPS)]
 
     def batch(step: int) -> Tensor:
@@ -102,12 +102,12 @@ def chosen_windows(library: Lessons, own: Lessons, seed: int) -> Callable[[int],
 
 
 def distillation(
-    target: LlamaForCausalLM, draft: LlamaForCausalLM, library: Lessons, own: Lessons
+    target: LlamaForCausalLM, draft: LlamaForCausalLM, library: Lessons, written: Lessons
 ) -> Callable[[Tensor, int], Tensor]:
     """Returns the draft's loss: cross-entropy at first, then 1 - sum min(p, q)."""
 
     def loss(chosen: Tensor, step: int) -> Tensor:
-        ids, states = (library, own)[step % 2]
+        ids, states = (library, written)[step % 2]
         with torch.no_grad():
             p = target.lm_head(states[chosen].float()).softmax(dim=-1)
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -140,7 +140,7 @@ def main() -> None:
         held = kept(name, work, lambda: dict(zip(("ids", "states"), make(), strict=True)))
         return held["ids"], held["states"]
 
-    own = lessons("own", lambda: own_lessons(target, stream, OWN_BATCHES, seed))
+    written = lessons("own", lambda: own_lessons(target, stream, OWN_BATCHES, seed))
     read = lessons("library", lambda: library_lessons(target, stream))
     held_own = lessons("held-own", lambda: own_lessons(target, held_stream, 1, seed + 1))
     held_read = lessons("held-library", lambda: library_lessons(target, held_stream))
@@ -151,8 +151,8 @@ def main() -> None:
         name="draft",
         steps=STEPS,
         decays=True,
-        batch=chosen_windows(read, own, seed),
-        loss=distillation(target, draft, read, own),
+        batch=chosen_windows(read, written, seed),
+        loss=distillation(target, draft, read, written),
         work=work,
     )
     draft.half().save_pretrained(work / "draft")
@@ -160,7 +160,7 @@ def main() -> None:
     note = {
         "data": f"library of CPython {platform.python_version()} and the target's own text",
         "library_tokens": read[0].numel(),
-        "own_tokens": own[0].shape[0] * (OWN_LENGTH - OWN_BEGINNING),
+        "own_tokens": written[0].shape[0] * (OWN_LENGTH - OWN_BEGINNING),
         "seed": seed,
         "tokens_per_step": TOKENS_PER_STEP,
         "stages": logged_stages(work),

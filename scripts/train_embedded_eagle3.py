@@ -65,7 +65,7 @@ def main() -> None:
 
     read = along("library", lambda: drawn(stream, LIBRARY_WINDOWS))
     held = along("held-out", lambda: drawn(held_stream, HELD_OUT_WINDOWS))
-    own = along("own", lambda: own_lessons(target, stream, OWN_BATCHES, seed)[0])
+    written = along("own", lambda: own_lessons(target, stream, OWN_BATCHES, seed)[0])
     trained = train_unrolled(
         head,
         target.lm_head,
@@ -76,7 +76,7 @@ def main() -> None:
             seed=seed,
             checkpoint_steps=20,
         ),
-        [read, own],
+        [read, written],
         steps=UNROLLED,
         positions=POSITIONS_PER_STEP,
     )
@@ -84,7 +84,7 @@ def main() -> None:
     save_eagle3(work / "eagle3", head)
     note = {
         "library_tokens": read.ids.numel(),
-        "own_tokens": own.ids.numel(),
+        "own_tokens": written.ids.numel(),
         "seed": seed,
         "steps": STEPS,
         "positions_per_step": POSITIONS_PER_STEP,

@@ -51,7 +51,7 @@ SELF = ("scripts/words.py",)
 def texts(path: str, source: str) -> Iterator[tuple[int, str]]:
     """Yields the pieces of text that people read in a file: first line number and text."""
     if path.endswith(".md"):
-        yield 1, CODE_BLOCK.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
+        yield 1, CODE_BLOCK.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
         return
     tree = ast.parse(source)
     parts = {

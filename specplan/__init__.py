@@ -33,7 +33,11 @@ if TYPE_CHECKING:
     from specplan.api.roofline import Roofline as Roofline
     from specplan.api.running import *  # noqa: F403
     from specplan.api.runs import Runs as Runs
+    from specplan.api.settings import Arrivals as Arrivals
+    from specplan.api.settings import Batching as Batching
+    from specplan.api.settings import Simulation as Simulation
     from specplan.api.size import *  # noqa: F403
+    from specplan.api.size_settings import SizeSettings as SizeSettings
     from specplan.api.traffic import *  # noqa: F403
 
 _PLACES = {
@@ -55,7 +59,9 @@ _PLACES = {
     "specplan.api.roofline": ("Roofline",),
     "specplan.api.running": ("compare", "measure", "observe", "tune", "validate"),
     "specplan.api.runs": ("Runs",),
+    "specplan.api.settings": ("Arrivals", "Batching", "Simulation"),
     "specplan.api.size": ("size",),
+    "specplan.api.size_settings": ("SizeSettings",),
     "specplan.api.traffic": ("traffic",),
 }
 _NAMES = {name: place for place, names in _PLACES.items() for name in names}

@@ -48,8 +48,8 @@ def draw_shares(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
         bild = [point for point in points if point.decoder in ("bild", "window")]
         thresholds = dict.fromkeys(point.rollback for point in bild)
         for threshold, (mark, colour) in zip(thresholds, drawing.marks(), strict=False):
-            own = [(p.large_percent, p.quality) for p in bild if p.rollback == threshold]
-            marked = zip(*sorted(own), strict=True)
+            reached = [(p.large_percent, p.quality) for p in bild if p.rollback == threshold]
+            marked = zip(*sorted(reached), strict=True)
             axes.plot(*marked, mark, color=colour, markersize=5.5, label=rollback_name(threshold))
         axes.set_xlim(-4, 104)
         drawing.name_axes(axes, y=METRICS[points["metric"][0]], panel=task)

@@ -94,8 +94,8 @@ def draw_latencies(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     )
     for axes, (sweep, other) in zip(panels[1:], drawn, strict=True):
         prepare(axes, sweep, panel=sweep.task)
-        own, runs = sweep.of("bild"), [] if other is None else other.of("bild")
-        draw_rows(axes, sweep, own, name="BiLD, unaligned", colour=drawing.GREEN, mark="o")
+        rows, runs = sweep.of("bild"), [] if other is None else other.of("bild")
+        draw_rows(axes, sweep, rows, name="BiLD, unaligned", colour=drawing.GREEN, mark="o")
         draw_rows(axes, sweep, runs, name="BiLD, aligned", colour=drawing.BLUE, mark="s")
         for decoder, name, colour, mark in looks:
             draw_rows(axes, sweep, sweep.of(decoder), name=name, colour=colour, mark=mark)
@@ -192,15 +192,15 @@ def draw_thresholds(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     step = (LARGEST - SMALLEST) / max(len(fallbacks) - 1, 1)
     for axes, sweep in prepared:
         for threshold, colour in zip(data.distinct("rollback"), drawing.CYCLE, strict=False):
-            own = sorted(
+            points = sorted(
                 (row.fallback, row.latency, row.quality)
                 for row in data.where(task=sweep.task, rollback=threshold)
             )
-            _, latencies, qualities = zip(*own, strict=True)
+            _, latencies, qualities = zip(*points, strict=True)
             axes.plot(
                 latencies, qualities, color=colour, linewidth=1.5, label=rollback_name(threshold)
             )
-            for fallback, latency, quality in own:
+            for fallback, latency, quality in points:
                 size = SMALLEST + step * fallbacks.index(fallback)
                 axes.plot(latency, quality, "o", color=colour, markersize=size)
     drawing.key(prepared[-1][0], anchor=(1.03, 0.0))

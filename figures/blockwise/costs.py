@@ -66,7 +66,7 @@ def compute_table11() -> Numbers:
 def differing(data: Numbers) -> list[int]:
     """Returns the indices of rows whose number, rounded to 3 decimals, is not the paper's."""
     pairs = zip(data["gigabytes"], data["published"], strict=True)
-    return [at for at, (own, paper) in enumerate(pairs) if f"{own:.3f}" != f"{paper:.3f}"]
+    return [at for at, (ours, paper) in enumerate(pairs) if f"{ours:.3f}" != f"{paper:.3f}"]
 
 
 def draw_table11(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
@@ -107,7 +107,7 @@ def compute_own_traffic() -> Numbers:
 def draw_own_traffic(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     """Draws a table of our memory traffic by drafting method."""
     weights = {row.way: row.megabytes for row in data.where(context=None)}
-    least = min(weights.items(), key=lambda each: each[1])
+    least = min(weights.items(), key=lambda item: item[1])
     cells = []
     for way in weights:
         rows = data.where(way=way)
@@ -138,14 +138,14 @@ def compute_times(table: str) -> Numbers:
 
 def _how() -> str:
     """Returns how our times were measured, for the small print."""
-    found = results("lattice")
-    setup = found.setup
+    lattice = results("lattice")
+    setup = lattice.setup
     sizes = ", ".join(f"{name} {sum(n) / 1e6:.1f} M" for name, n in vars(setup.ngrams).items())
     return (
         f"Ours: numpy {setup.numpy}, one core of an AMD EPYC virtual machine, {setup.date}; "
         f"{setup.lattices} lattices along held-out library code, the fastest of "
         f"{setup.repeats} repeats of each, mean and "
-        f"{percent(found.confidence)} interval over lattices; n-grams: {sizes}"
+        f"{percent(lattice.confidence)} interval over lattices; n-grams: {sizes}"
     )
 
 

@@ -77,9 +77,13 @@ def compute_grid(table: str) -> Numbers:
         for column, value in values.items()
     ]
     for column in next(iter(printed.values())):
-        own = ours.get(column)
-        way = (own.block_efficiency, own.low, own.high) if isinstance(own, Way) else None
-        cells.append((OURS, column, *(way or (own, None, None))))
+        measured = ours.get(column)
+        way = (
+            (measured.block_efficiency, measured.low, measured.high)
+            if isinstance(measured, Way)
+            else None
+        )
+        cells.append((OURS, column, *(way or (measured, None, None))))
     return numbers("dataset column value low high", cells)
 
 

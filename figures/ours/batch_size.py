@@ -52,7 +52,7 @@ class FigureLoad:
         if self.name is not None:
             return self.name
         target, draft = self.deployment.target, self.deployment.draft
-        held = sum(each.values for each in (*draft.step.weights, *draft.once) if each.held)
+        held = sum(weights.values for weights in (*draft.step.weights, *draft.once) if weights.held)
         drafter = "" if draft.is_model else f"{draft.kind}, "
         return (
             f"{target.name} ({target.parameters / 1e9:.1f}B) drafted by {drafter}"
@@ -79,9 +79,9 @@ def default_load() -> FigureLoad:
         efficiency=DEFAULT_EFFICIENCY, layer_overhead_seconds=DEFAULT_LAYER_SECONDS
     )
     configs = results("llama-3")
-    own, other = vars(configs.target), vars(configs.draft)
-    target = shape_of(own, count=count_once)
-    draft = draft_of(other, target=own, target_shape=target, count=count_once)
+    config, other = vars(configs.target), vars(configs.draft)
+    target = shape_of(config, count=count_once)
+    draft = draft_of(other, target=config, target_shape=target, count=count_once)
     return FigureLoad(
         deployment=Deployment(target, draft, find_hardware(GPU), conditions),
         name=f"Llama 3.1 8B drafted by Llama 3.2 1B on one {GPU}",
@@ -151,7 +151,7 @@ def compute(load: FigureLoad | None = None) -> BatchSize:
 def title(data: BatchSize) -> str:
     """Returns the title: at which batch sizes γ = 4 and γ = 8 are faster than no drafting."""
     four, eight = data.gaining[4], data.gaining[8]
-    if all(own and own[0] == 1 and own[-1] < data.largest for own in (four, eight)):
+    if all(gammas and gammas[0] == 1 and gammas[-1] < data.largest for gammas in (four, eight)):
         return (
             f"Under load long drafts slow a server down: beyond {four[-1]} sequences "
             f"at γ = 4, beyond {eight[-1]} at γ = 8"

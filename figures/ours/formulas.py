@@ -22,7 +22,7 @@ def compute_map() -> Numbers:
     Where no draft helps, γ is 0 and the speed-up is 1.
     """
     by_cost, by_alpha = np.geomspace(0.01, 1.0, 81), np.linspace(0.0, 0.95, 96)
-    costs, alphas = (each.ravel() for each in np.meshgrid(by_cost, by_alpha, indexing="ij"))
+    costs, alphas = (values.ravel() for values in np.meshgrid(by_cost, by_alpha, indexing="ij"))
     gamma = optimal_gamma(alphas, costs, max_gamma=MAP_MAX_GAMMA)
     factors = improvement_factor(alphas, gamma, costs)
     names = ("alpha", "c", "optimal_gamma", "improvement_factor")

@@ -22,10 +22,10 @@ def compute_confidence() -> Numbers:
     lines: dict[str, list[float]] = {}
     for draft in DRAFTS:
         curve = results(f"p_min/{draft}").curve
-        for each in curve:
-            line = lines.setdefault(f"{draft} gamma {each.gamma}", [])
-            line.append(each.improvement_factor)
-    return columns({"p_min": sorted({each.p_min for each in curve}), **lines})
+        for point in curve:
+            line = lines.setdefault(f"{draft} gamma {point.gamma}", [])
+            line.append(point.improvement_factor)
+    return columns({"p_min": sorted({point.p_min for point in curve}), **lines})
 
 
 def grid(data: Numbers, draft: str) -> NDArray[np.float64]:
@@ -113,9 +113,9 @@ def draw_ranks(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     figure, panels = caption.canvas(most=most)
     every, batches = [data[name] for name in data.names[1:]], data["batch"]
     for axes, draft in zip(panels, DRAFTS, strict=True):
-        for each, (mark, colour) in zip(GAINS, drawing.marks(), strict=False):
+        for shown, (mark, colour) in zip(GAINS, drawing.marks(), strict=False):
             axes.plot(
-                batches, gain(data, draft, each), color=colour, marker=mark, label=each,
+                batches, gain(data, draft, shown), color=colour, marker=mark, label=shown,
                 linewidth=2, markersize=5,
             )  # fmt: skip
         axes.axhline(0, color=drawing.INK, linewidth=1)
@@ -132,9 +132,9 @@ def compute_public() -> Numbers:
     before: prediction of the roofline.
     predicted: prediction of the roofline, corrected by a fit to the other sources' measurements.
     """
-    found = vars(results("published_speculation"))
+    numbers_by_name = vars(results("published_speculation"))
     names = "draft measured before predicted"
-    return numbers(names, zip(*(found[name] for name in names.split()), strict=True))
+    return numbers(names, zip(*(numbers_by_name[name] for name in names.split()), strict=True))
 
 
 def draw_public(data: Numbers, caption: drawing.Caption) -> drawing.Figure:

@@ -59,7 +59,9 @@ def default_pair() -> Pair:
     times = [[cost.baseline_seconds, *cost.block_seconds(gammas)] for cost in costs]
     first = RooflineCost(costs[0], deployment=deployment, point=points[0])
     reading = {n: first.prompt_seconds(n) for n in (1, 64, 128, 256, 512)}
-    alone, both = (Prompts({n: each[way] for n, each in reading.items()}, CHUNK) for way in (0, 1))
+    alone, both = (
+        Prompts({n: seconds[way] for n, seconds in reading.items()}, CHUNK) for way in (0, 1)
+    )
     blocks = Blocks.of(Iid(load.alpha), GAMMA)
     server = Server(by_batch(_BATCHES, times, MAX_BATCH), blocks, both)
     return Pair(server, server.without(alone), DEMAND, (GAMMA,))
@@ -73,7 +75,7 @@ def compute(served: Served | None = None) -> TrafficCurve:
         served = Served(default_pair(), words)
     pair = served.pair
     rates = _SHARES * max(float(pair.max_rate), float(pair.max_rate_without))
-    alone, gammas = pair.under(0, rates), [each.named for each in pair.advice(rates)]
+    alone, gammas = pair.under(0, rates), [step.named for step in pair.advice(rates)]
     points = []
     for place, (rate, gamma) in enumerate(zip(rates.tolist(), gammas, strict=True)):
         state = pair.under(gamma, rate)

@@ -57,8 +57,8 @@ class Nodes:
     def before(self, index: Integers, places: Integers) -> Integers:
         """Returns the index of each context's last occurrence before a given place, or -1."""
         first = self.first[index]
-        found = np.searchsorted(self.keys, first << _PLACE_BITS | places) - 1
-        return np.where(found >= first, found, -1)
+        position = np.searchsorted(self.keys, first << _PLACE_BITS | places) - 1
+        return np.where(position >= first, position, -1)
 
 
 def _no_drafts(count: int) -> Drafts:
@@ -133,7 +133,9 @@ def _drafts(
         now = node[rows]
         seen = now - nodes.first[now] + 1
         chance[rows] *= nodes.followed[now] / seen
-        rows, now, seen = (each[chance[rows] >= LEAST_CHANCE - TIE] for each in (rows, now, seen))
+        rows, now, seen = (
+            values[chance[rows] >= LEAST_CHANCE - TIE] for values in (rows, now, seen)
+        )
         if not len(rows):
             break
         source = nodes.places[nodes.likeliest[now]] + 1
@@ -146,7 +148,7 @@ def _drafts(
         drafts["drafted"][last] += rest
         drafts["rest"][last] = rest
         drafts["tail"][last] = np.where(agrees[last], source[once], -1)
-        rows, source, child = (each[~once] for each in (rows, source, child))
+        rows, source, child = (values[~once] for values in (rows, source, child))
         here = places[rows] + step
         inside = here < texts.end_after(places[rows])
         agrees[rows] &= inside & (

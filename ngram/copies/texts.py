@@ -87,15 +87,15 @@ def agreeing(texts: Texts, sources: Integers, places: Integers, room: Integers) 
     sources, places: the first and second place of each pair, shape (M,); sources < places.
     room: largest number of tokens to compare for each pair, shape (M,); stays inside the texts.
     """
-    found = np.zeros(len(places), dtype=np.int64)
+    lengths = np.zeros(len(places), dtype=np.int64)
     rows = np.flatnonzero(room > 0)
     while len(rows):
-        reached = found[rows]
+        reached = lengths[rows]
         same = texts.tokens[sources[rows] + reached] == texts.tokens[places[rows] + reached]
         rows = rows[same]
-        found[rows] += 1
-        rows = rows[found[rows] < room[rows]]
-    return found
+        lengths[rows] += 1
+        rows = rows[lengths[rows] < room[rows]]
+    return lengths
 
 
 # Bits of a sort key, which holds a context, a token and a place.
@@ -169,11 +169,11 @@ def lookups(
             rows = np.flatnonzero(inside & (index > first))
             sources[rows] = alike.places[(first if earliest else index - 1)[rows]] + 1
             matched[rows] = length
-    found = np.flatnonzero(sources >= 0)
+    copied = np.flatnonzero(sources >= 0)
     drafted, accepted = np.zeros((2, len(places)), dtype=np.int64)
-    drafted[found] = np.minimum(places - sources, max_gamma)[found] if earliest else max_gamma
+    drafted[copied] = np.minimum(places - sources, max_gamma)[copied] if earliest else max_gamma
     room = np.minimum(np.repeat(texts.ends, texts.lengths) - places, drafted)
-    accepted[found] = agreeing(texts, sources[found], places[found], room[found])
+    accepted[copied] = agreeing(texts, sources[copied], places[copied], room[copied])
     return Copied(drafted, accepted, matched)
 
 

@@ -112,7 +112,7 @@ class BackoffModel:
         For a suffix of n words: its log back-off weight (0 if the model lacks the suffix), and the
         indices, first and last + 1, of its continuations among the n-grams of order n + 1.
         """
-        found = []
+        levels = []
         for length in range(1, min(len(context), self.order - 1) + 1):
             node = self._unigram(context[-length])
             for depth, place in enumerate(range(1 - length, 0)):
@@ -122,8 +122,8 @@ class BackoffModel:
                 level = self.levels[length - 1]
                 backoff = float(level.log_backoff[node])
                 first, last = level.first[node : node + 2].tolist()
-            found.append((backoff, first, last))
-        return found
+            levels.append((backoff, first, last))
+        return levels
 
     def _unigram(self, word: int) -> int:
         """Returns a word's index among the unigrams; `<unk>`'s if the model lacks the word."""
@@ -148,9 +148,9 @@ def build(orders: Iterable[Grams], *, source: str) -> BackoffModel:
     for grams in orders:
         key = grams.words[:, 0].astype(np.int64)
         if grams.order > 1:
-            own = _places(number, grams.words[:, -1])
-            _refuse(grams, own < 0, "its last word is not among the unigrams", source=source)
-            key = _contexts(grams, number, keys, source=source) * len(keys[0]) + own
+            word = _places(number, grams.words[:, -1])
+            _refuse(grams, word < 0, "its last word is not among the unigrams", source=source)
+            key = _contexts(grams, number, keys, source=source) * len(keys[0]) + word
         sorting = key.argsort(kind="stable")
         key = key[sorting]
         twice = np.zeros(len(key), bool)
@@ -196,11 +196,11 @@ def _contexts(grams: Grams, number: NDArray[np.int32], keys: list[Keys], *, sour
     place = _places(number, grams.words[:, 0])
     missing = place < 0
     for depth in range(1, grams.order - 1):
-        own = _places(number, grams.words[:, depth])
-        wanted = place * len(keys[0]) + own
+        word = _places(number, grams.words[:, depth])
+        wanted = place * len(keys[0]) + word
         place = np.searchsorted(keys[depth], wanted)
         place[place == len(keys[depth])] = 0
-        missing |= (own < 0) | (keys[depth][place] != wanted)
+        missing |= (word < 0) | (keys[depth][place] != wanted)
     _refuse(grams, missing, "its words but the last are not listed", source=source)
     return place
 

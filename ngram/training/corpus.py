@@ -59,9 +59,9 @@ def corpus_files(sources: Sequence[str], pattern: str | None = None) -> list[Pat
             raise ValueError(f"corpus must be an existing file or folder, got {source}")
         inside = [path]
         if path.is_dir():
-            found = sorted(path.glob("**/*" if pattern is None else pattern))
+            paths = sorted(path.glob("**/*" if pattern is None else pattern))
             endings = SUFFIXES if pattern is None else ("",)
-            inside = [file for file in found if file.is_file() and file.name.endswith(endings)]
+            inside = [file for file in paths if file.is_file() and file.name.endswith(endings)]
         files += inside
     if not files:
         wanted = " ".join(SUFFIXES) + " or by --glob" if pattern is None else pattern
@@ -113,14 +113,14 @@ def _json_text(line: str, where: str) -> str:
         record: Any = json.loads(line)
     except json.JSONDecodeError as error:
         raise ValueError(f"{where} must be JSON, got: {error}") from error
-    found = [field for field in JSON_FIELDS if isinstance(record, dict) and field in record]
-    if not found:
+    present = [field for field in JSON_FIELDS if isinstance(record, dict) and field in record]
+    if not present:
         raise ValueError(f"{where} must have a field {', '.join(JSON_FIELDS)}, got none of them")
-    value = record[found[0]]
-    if found[0] == "turns" and isinstance(value, list):
+    value = record[present[0]]
+    if present[0] == "turns" and isinstance(value, list):
         return "\n".join(map(str, value))
     if not isinstance(value, str):
-        raise ValueError(f"{where}: field {found[0]} must be text, got {type(value).__name__}")
+        raise ValueError(f"{where}: field {present[0]} must be text, got {type(value).__name__}")
     return value
 
 

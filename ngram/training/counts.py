@@ -90,14 +90,14 @@ def count_ngrams(
         step()
 
     counts = []
-    for n, (own, context, suffix, raw) in enumerate(tables, start=1):
+    for n, (word, context, suffix, raw) in enumerate(tables, start=1):
         adjusted = tallied = raw
         if n < order:
             extensions = np.bincount(tables[n][2], minlength=len(raw))
             adjusted = np.where(beginnings[n - 1], raw, extensions)
             tallied = adjusted.copy()
             tallied[last_nodes[n - 1 : n]] = raw[last_nodes[n - 1 : n]]
-        counts.append(NgramCounts(own, context, suffix, raw, adjusted, tallied))
+        counts.append(NgramCounts(word, context, suffix, raw, adjusted, tallied))
     return vocabulary, counts
 
 

@@ -77,14 +77,14 @@ class KneserNey:
     def first_order(
         self, table: NgramCounts, keep: Bools, vocabulary: Words, discounts: Discounts
     ) -> Floats:
-        own, gamma = _kneser_ney_shares(table, keep, discounts, contexts=1)
-        return own + gamma / (np.count_nonzero(keep) - 1)
+        shares, gamma = _kneser_ney_shares(table, keep, discounts, contexts=1)
+        return shares + gamma / (np.count_nonzero(keep) - 1)
 
     def higher_order(
         self, table: NgramCounts, keep: Bools, lower: Floats, discounts: Discounts
     ) -> tuple[Floats, Floats]:
-        own, gamma = _kneser_ney_shares(table, keep, discounts, contexts=len(lower))
-        return own + gamma[table.context] * lower[table.suffix], gamma
+        shares, gamma = _kneser_ney_shares(table, keep, discounts, contexts=len(lower))
+        return shares + gamma[table.context] * lower[table.suffix], gamma
 
 
 def _kneser_ney_shares(
@@ -139,19 +139,19 @@ class Katz:
     def first_order(
         self, table: NgramCounts, keep: Bools, vocabulary: Words, discounts: Discounts
     ) -> Floats:
-        own, left = _good_turing_shares(table, keep, discounts, contexts=1)
+        shares, left = _good_turing_shares(table, keep, discounts, contexts=1)
         # `<unk>` replaces words that were pruned.
-        return np.where(keep & (vocabulary != UNKNOWN), own, left[0])
+        return np.where(keep & (vocabulary != UNKNOWN), shares, left[0])
 
     def higher_order(
         self, table: NgramCounts, keep: Bools, lower: Floats, discounts: Discounts
     ) -> tuple[Floats, Floats]:
-        own, left = _good_turing_shares(table, keep, discounts, contexts=len(lower))
+        shares, left = _good_turing_shares(table, keep, discounts, contexts=len(lower))
         shorter = np.where(keep, lower[table.suffix], 0.0)
         # `<unk>` follows no context, so some probability is always unlisted.
         unlisted = 1 - np.bincount(table.context, weights=shorter, minlength=len(lower))
         weight = np.maximum(left, 0.0) / unlisted
-        return np.where(keep, own, weight[table.context] * lower[table.suffix]), weight
+        return np.where(keep, shares, weight[table.context] * lower[table.suffix]), weight
 
 
 def _good_turing_shares(
@@ -163,9 +163,11 @@ def _good_turing_shares(
     seen = np.where(keep, share * table.raw, 0.0)
     left = total - np.bincount(table.context, weights=seen, minlength=contexts)
     total = np.where(left < _NOTHING_LEFT * total, total + 1, total)
-    own = seen / total[table.context]
-    given: Floats = np.bincount(table.context, weights=own, minlength=contexts).astype(np.float64)
-    return own, 1.0 - given
+    shares = seen / total[table.context]
+    given: Floats = np.bincount(table.context, weights=shares, minlength=contexts).astype(
+        np.float64
+    )
+    return shares, 1.0 - given
 
 
 Smoother = KneserNey | Katz

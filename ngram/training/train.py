@@ -33,10 +33,10 @@ FALLBACK = re.compile(r"Substituting fallback discounts for order (\d+)")
 
 def find_lmplz(given: str | None = None) -> str | None:
     """Returns the path of KenLM's `lmplz`: the given program, else the one on PATH, else None."""
-    found = shutil.which("lmplz" if given is None else given)
-    if given is not None and found is None:
+    program = shutil.which("lmplz" if given is None else given)
+    if given is not None and program is None:
         raise ValueError(f"lmplz must be a program that can be run, got {given}")
-    return found
+    return program
 
 
 def run_lmplz(

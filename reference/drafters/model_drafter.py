@@ -37,12 +37,12 @@ class ModelDrafter:
         return self.draft.forward_seconds
 
     def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
-        own = self.draft.beginning(prompt)
-        if own != list(text):
+        beginning = self.draft.beginning(prompt)
+        if beginning != list(text):
             raise ValueError(
                 "target and draft must both be decoder-only or both encoder-decoder models with "
-                f"one start token, got {self.name}, whose texts begin with {own[:3]} where the "
-                f"target's begin with {list(text[:3])}"
+                f"one start token, got {self.name}, whose texts begin with "
+                f"{beginning[:3]} where the target's begin with {list(text[:3])}"
             )
         self._limit = text_limit(self.draft, len(text))
         self.draft.start(prompt)
@@ -169,8 +169,8 @@ class HierarchicalDrafter:
 
 def draft_model(drafter: Drafter) -> Model | None:
     """Returns the model that a drafter drafts with; None if it drafts without one."""
-    own = drafter.model if isinstance(drafter, HierarchicalDrafter) else drafter
-    return own.draft if isinstance(own, ModelDrafter) else None
+    lower = drafter.model if isinstance(drafter, HierarchicalDrafter) else drafter
+    return lower.draft if isinstance(lower, ModelDrafter) else None
 
 
 class Uniform(Dense):

@@ -188,13 +188,13 @@ class StateHeadDrafter:
         places = torch.arange(first, len(stretch.tokens), device=logits.device)
         here = Stretch(before, stretch.tokens[first:], stretch.p.at(places))
         after = torch.tensor(stretch.tokens[first:-1], dtype=torch.int64, device=logits.device)
-        for sampling, found in zip(options.samplings, scores, strict=True):
+        for sampling, score in zip(options.samplings, scores, strict=True):
             q = sampling.laws(logits, before, [after])
             of_step = score_laws(here, q, options.leniences)
-            assert found.drafted is not None
+            assert score.drafted is not None
             for column in ("ratio", "rank", "confidence"):
-                getattr(found, column)[first:, step] = getattr(of_step, column)
+                getattr(score, column)[first:, step] = getattr(of_step, column)
             if step == 0:
-                found.drafted[first:] = options.max_gamma
-                found.beta[first:] = of_step.beta
-                found.lenient_beta[first:] = of_step.lenient_beta
+                score.drafted[first:] = options.max_gamma
+                score.beta[first:] = of_step.beta
+                score.lenient_beta[first:] = of_step.lenient_beta

@@ -180,10 +180,10 @@ class TreeDrafter:
                 "a tree to score must be of likeliest tokens under the strict rule: set the "
                 "draft temperature to 0"
             )
-        found = self.model.score(stretch, options)
+        by_model = self.model.score(stretch, options)
         positions, most = len(stretch.tokens), options.max_gamma
         scores = []
-        for sampling, of_model in zip(options.samplings, found, strict=True):
+        for sampling, of_model in zip(options.samplings, by_model, strict=True):
             rank, drafted = of_model.rank, of_model.drafted
             assert rank is not None  # one-hot laws of logits have them
             if rank.ndim == 1:

@@ -122,9 +122,9 @@ class EncoderDecoderModel(CachedModel):
         self._encoded: Any = None
 
     def _empty_cache(self) -> Cache:
-        own = DynamicCache()
-        own.layer_class_to_replicate = RoomyLayer
-        return EncoderDecoderCache(own, DynamicCache())
+        self_attention = DynamicCache()
+        self_attention.layer_class_to_replicate = RoomyLayer
+        return EncoderDecoderCache(self_attention, DynamicCache())
 
     def beginning(self, prompt: Sequence[int]) -> list[int]:
         self._require_prompt(prompt)

@@ -217,8 +217,8 @@ def require_fit(config: Any, name: str) -> None:
 
 def position_limit(config: Any, names: tuple[str, ...]) -> int | None:
     """Returns the value of the first setting in `names` that is set; None if none is."""
-    found = (getattr(config, name, None) for name in names)
-    return next((int(limit) for limit in found if limit is not None), None)
+    limits = (getattr(config, name, None) for name in names)
+    return next((int(limit) for limit in limits if limit is not None), None)
 
 
 def rope_switch_length(config: Any) -> int | None:

@@ -113,7 +113,7 @@ class CompiledModel(CausalModel):
                 f"a text must fit the {self._capacity} positions that {self.name} was compiled "
                 f"for, got {self.length + count}"
             )
-        width = next((each for each in self._widths if each >= count), None)
+        width = next((width for width in self._widths if width >= count), None)
         limit = self._capacity if self.max_length is None else min(self._capacity, self.max_length)
         self._begin.fill_(self.length)
         if logits_to_keep or width is None or self.length + width > limit:

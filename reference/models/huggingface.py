@@ -24,23 +24,23 @@ def parse_device_map(text: str) -> DeviceMap:
     if text in AUTOMATIC:
         return text
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict) or not found:
+        parsed = None
+    if not isinstance(parsed, dict) or not parsed:
         raise ValueError(
             f"device_map must be {', '.join(AUTOMATIC)} or a JSON object of a device for each "
             f"module, got {text}"
         )
     numbers = range(torch.cuda.device_count())
     there = {"cpu", *map(str, numbers), *(f"cuda:{number}" for number in numbers)}
-    for module, device in found.items():
+    for module, device in parsed.items():
         if isinstance(device, bool) or str(device) not in there:
             raise ValueError(
                 f"device_map must name devices of this machine ({', '.join(sorted(there))}), got "
                 f"{device} for {module!r}"
             )
-    return found
+    return parsed
 
 
 def require_modules(module: Any, device_map: DeviceMap, name: str) -> None:
@@ -93,7 +93,7 @@ def load_model(
             origin: Any = {"revision": revision, "trust_remote_code": trust_remote_code}
             config = AutoConfig.from_pretrained(name, **origin)
             family = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
-            module, found = family.from_pretrained(
+            module, report = family.from_pretrained(
                 name,
                 config=config,
                 dtype=chosen,
@@ -104,9 +104,9 @@ def load_model(
             )
     except UNLOADABLE as error:
         raise unloadable("model", name, error) from error
-    if found["missing_keys"]:
+    if report["missing_keys"]:
         # transformers would fill missing weights with random numbers.
-        missing = sorted(found["missing_keys"])
+        missing = sorted(report["missing_keys"])
         raise ValueError(
             f"model {name!r} must have all of its weights, got none for {missing[0]} and "
             f"{len(missing) - 1} others"
@@ -156,8 +156,8 @@ def require_same_kind(target: CachedModel, draft: CachedModel) -> None:
 
 def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
     """Returns a model's end-of-text ids; if it defines none, the tokenizer's."""
-    own = module.generation_config.eos_token_id
-    ids = tokenizer.eos_token_id if own is None else own
+    declared = module.generation_config.eos_token_id
+    ids = tokenizer.eos_token_id if declared is None else declared
     if ids is None:
         return frozenset()
     return frozenset([ids] if isinstance(ids, int) else ids)

@@ -155,8 +155,8 @@ class States:
         """Keeps the states before `length`, and moves those at length + places behind them."""
         chosen = [self._rows.get(length + place) for place in places]
         self.cut(length)
-        found = [state for state in chosen if state is not None]
-        self._rows.update(enumerate(found, start=length))
+        states = [state for state in chosen if state is not None]
+        self._rows.update(enumerate(states, start=length))
 
     def at(self, position: int) -> Tensor | None:
         """Returns the state at a position, shape (width,); None if it was not recorded."""
@@ -164,5 +164,5 @@ class States:
 
     def between(self, first: int, end: int) -> Tensor | None:
         """Returns the states of positions first to end - 1, (n, width); None if one is missing."""
-        found = [self._rows[place] for place in range(first, end) if place in self._rows]
-        return torch.stack(found) if found and len(found) == end - first else None
+        states = [self._rows[place] for place in range(first, end) if place in self._rows]
+        return torch.stack(states) if states and len(states) == end - first else None

@@ -28,8 +28,8 @@ TRIAL_TOLERANCE = 0.02
 def is_recurrent_model(module: Any) -> bool:
     """Returns whether a decoder-only `PreTrainedModel` has both recurrent layers and attention."""
     # The layers of RecurrentGemma keep states in themselves, not only in the cache.
-    own = module.config.model_type == "recurrent_gemma"
-    if own or not module._supports_default_dynamic_cache():
+    is_griffin = module.config.model_type == "recurrent_gemma"
+    if is_griffin or not module._supports_default_dynamic_cache():
         return False
     layers = DynamicCache(config=module.config).layers
     attends = any(isinstance(layer, DynamicLayer) for layer in layers)

@@ -112,10 +112,10 @@ class TextTree:
         self.model.rollback(min(self.model.length, len(text) - 1))
         unseen = text[self.model.length :]
         logits = (self._tree if self.branches else self._paths)(unseen, shared, continuations)
-        found = {path: logits[path] for path in continuations}
-        largest = peaks(torch.stack(list(found.values())))
+        rows_by_path = {path: logits[path] for path in continuations}
+        largest = peaks(torch.stack(list(rows_by_path.values())))
         require_finite(largest.tolist(), self.model.name, len(text))
-        return {path: row.float().log_softmax(dim=-1) for path, row in found.items()}
+        return {path: row.float().log_softmax(dim=-1) for path, row in rows_by_path.items()}
 
     def _tree(
         self, unseen: Sequence[int], shared: Tokens, continuations: Collection[Tokens]
@@ -134,15 +134,15 @@ class TextTree:
         self, unseen: Sequence[int], shared: Tokens, continuations: Collection[Tokens]
     ) -> dict[Tokens, Tensor]:
         rows = self.model.extend(torch.tensor(unseen, device=self.model.device))
-        found = {shared: rows[-1]}
+        rows_by_path = {shared: rows[-1]}
         self.fed += len(unseen)
         base = self.model.length
         for path in sorted(continuations, key=len, reverse=True):
-            if path not in found:
+            if path not in rows_by_path:
                 tail = path[len(shared) :]
                 rows = self.model.extend(torch.tensor(tail, device=self.model.device))
                 self.model.rollback(base)
                 self.fed += len(tail)
                 for end, row in enumerate(rows, start=1):
-                    found.setdefault((*shared, *tail[:end]), row)
-        return found
+                    rows_by_path.setdefault((*shared, *tail[:end]), row)
+        return rows_by_path

@@ -53,23 +53,24 @@ def shape_for(target: Any, *, hidden: int | None = None) -> Eagle3Shape:
 
     hidden: width of the feed-forward layer; None: four times the target's width.
     """
-    own = target.config.get_text_config(decoder=True)
-    layers, width = own.num_hidden_layers, own.hidden_size
+    config = target.config.get_text_config(decoder=True)
+    layers, width = config.num_hidden_layers, config.hidden_size
     body = LlamaConfig(
-        vocab_size=own.vocab_size,
+        vocab_size=config.vocab_size,
         hidden_size=width,
         intermediate_size=4 * width if hidden is None else hidden,
         num_hidden_layers=1,
-        num_attention_heads=own.num_attention_heads,
-        num_key_value_heads=getattr(own, "num_key_value_heads", None) or own.num_attention_heads,
-        head_dim=max(64, width // own.num_attention_heads),
-        max_position_embeddings=getattr(own, "max_position_embeddings", None) or 2048,
+        num_attention_heads=config.num_attention_heads,
+        num_key_value_heads=getattr(config, "num_key_value_heads", None)
+        or config.num_attention_heads,
+        head_dim=max(64, width // config.num_attention_heads),
+        max_position_embeddings=getattr(config, "max_position_embeddings", None) or 2048,
         bos_token_id=None,
-        eos_token_id=own.eos_token_id,
+        eos_token_id=config.eos_token_id,
     )
     body._attn_implementation = "sdpa"
     taps = (2 if layers > 1 else 0, layers // 2, max(layers - 3, layers // 2))
-    return Eagle3Shape(body, own.vocab_size, width, taps)
+    return Eagle3Shape(body, config.vocab_size, width, taps)
 
 
 class WideLayer(LlamaDecoderLayer):  # type: ignore[misc]
@@ -145,10 +146,10 @@ class Eagle3(StateHead):
 
     def logits(self, states: Tensor) -> Tensor:
         normed = states if self.shape.norm_output else self.norm(states)
-        own: Tensor = self.get_output_embeddings()(normed)
+        scores: Tensor = self.get_output_embeddings()(normed)
         vocabulary = self.shape.body.vocab_size
         if self.shape.draft_vocabulary == vocabulary:
-            return own
-        rows = own.new_full((*own.shape[:-1], vocabulary), -torch.inf)
-        rows[..., torch.arange(len(self.d2t), device=own.device) + self.d2t] = own
+            return scores
+        rows = scores.new_full((*scores.shape[:-1], vocabulary), -torch.inf)
+        rows[..., torch.arange(len(self.d2t), device=scores.device) + self.d2t] = scores
         return rows

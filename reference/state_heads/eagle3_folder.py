@@ -85,18 +85,18 @@ def _shape(
     body = LlamaConfig.from_dict({**sizes, "model_type": "llama"})
     body.num_hidden_layers = sizes.get("num_hidden_layers", 1)
     body._attn_implementation = "sdpa"
-    own = target.config.get_text_config(decoder=True)
+    of_target = target.config.get_text_config(decoder=True)
     wanted = config.get("target_hidden_size") or body.hidden_size
-    for found, needed, what in (
-        (wanted, own.hidden_size, f"states of {own.hidden_size}, the width"),
-        (body.vocab_size, own.vocab_size, f"{own.vocab_size} ids, the vocabulary"),
+    for given, needed, what in (
+        (wanted, of_target.hidden_size, f"states of {of_target.hidden_size}, the width"),
+        (body.vocab_size, of_target.vocab_size, f"{of_target.vocab_size} ids, the vocabulary"),
     ):
-        if found != needed:
+        if given != needed:
             raise ValueError(
-                f"the head in {folder} must be for {what} of {name}, got one for {found}"
+                f"the head in {folder} must be for {what} of {name}, got one for {given}"
             )
     own_embedding = "embed_tokens.weight" in tensors
-    if not own_embedding and body.hidden_size != own.hidden_size:
+    if not own_embedding and body.hidden_size != of_target.hidden_size:
         raise ValueError(
             f"{folder} must have embed_tokens.weight, as its width, {body.hidden_size}, is not "
             f"the width of {name}, got none"
@@ -107,7 +107,7 @@ def _shape(
         body=body,
         draft_vocabulary=drafted,
         target_width=wanted,
-        taps=_taps(config, own.num_hidden_layers),
+        taps=_taps(config, of_target.num_hidden_layers),
         own_embedding=own_embedding,
         own_output="lm_head.weight" in tensors or drafted != body.vocab_size,
         **{variant: bool(config.get(variant, False)) for variant in variants},
@@ -122,10 +122,10 @@ def _taps(config: Mapping[str, Any], layers: int) -> tuple[int, ...]:
     """
     name = "eagle_aux_hidden_state_layer_ids"
     nested = config.get("eagle_config")
-    found = config.get(name) or (nested.get(name) if isinstance(nested, Mapping) else None)
-    if not found:
+    taps = config.get(name) or (nested.get(name) if isinstance(nested, Mapping) else None)
+    if not taps:
         return 2, layers // 2, layers - 3
-    return tuple(each + 1 for each in found) if found[0] == 1 else tuple(found)
+    return tuple(tap + 1 for tap in taps) if taps[0] == 1 else tuple(taps)
 
 
 def _read_tensors(folder: Path) -> tuple[dict[str, Tensor], bool]:
@@ -133,8 +133,8 @@ def _read_tensors(folder: Path) -> tuple[dict[str, Tensor], bool]:
     files = sorted(folder.glob("*.safetensors"))
     if not files:
         pickled = [path.name for pattern in PICKLED for path in sorted(folder.glob(pattern))]
-        found = f"{pickled[0]}, which is pickled and may run code" if pickled else "none"
-        raise ValueError(f"weights in {folder} must be safetensors, got {found}")
+        given = f"{pickled[0]}, which is pickled and may run code" if pickled else "none"
+        raise ValueError(f"weights in {folder} must be safetensors, got {given}")
     tensors: dict[str, Tensor] = {}
     for path in files:
         try:

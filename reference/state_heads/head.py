@@ -102,16 +102,16 @@ def unrolled(
     first: index in the text of the first of the N positions.
     """
     count = states.shape[1]
-    own = head.entry(states)
-    seen = torch.ones(count, first + count, dtype=torch.bool, device=own.device).tril(first)
-    itself = torch.eye(count, dtype=torch.bool, device=own.device)
-    positions = torch.arange(first, first + count, device=own.device)[None]
+    state = head.entry(states)
+    seen = torch.ones(count, first + count, dtype=torch.bool, device=state.device).tril(first)
+    itself = torch.eye(count, dtype=torch.bool, device=state.device)
+    positions = torch.arange(first, first + count, device=state.device)[None]
     for step in range(steps):
         if step > 0:
             seen = torch.cat([seen, itself], dim=1)
         embedded = head.embed(tokens[:, step : step + count])
-        own = head(embedded, own, positions + step, hidden_at(~seen, own.dtype), cache)
-        yield own
+        state = head(embedded, state, positions + step, hidden_at(~seen, state.dtype), cache)
+        yield state
 
 
 class Mtp(StateHead):
@@ -203,7 +203,7 @@ def load_mtp(folder: Path, target: Any, *, name: str) -> Mtp:
 def _stored(folder: Path, layer: int) -> dict[str, Tensor]:
     """Returns a stored layer's tensors by the head's names; all experts share one tensor."""
     prefix = f"model.layers.{layer}."
-    found: dict[str, Tensor] = {}
+    weights: dict[str, Tensor] = {}
     experts: dict[str, dict[int, Tensor]] = {"gate": {}, "up": {}, "down": {}}
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, framework="pt") as file:
@@ -215,14 +215,14 @@ def _stored(folder: Path, layer: int) -> dict[str, Tensor]:
                 if expert is not None:
                     experts[expert[2]][int(expert[1])] = file.get_tensor(key)
                 elif name.startswith((*OWN, "shared_head.norm.")):
-                    found[name.removeprefix("shared_head.")] = file.get_tensor(key)
+                    weights[name.removeprefix("shared_head.")] = file.get_tensor(key)
                 else:
-                    found[f"layer.{name}"] = file.get_tensor(key)
+                    weights[f"layer.{name}"] = file.get_tensor(key)
     if experts["gate"]:
         gate, up, down = (
             torch.stack([of_kind[number] for number in sorted(of_kind)])
             for of_kind in experts.values()
         )
-        found["layer.mlp.experts.gate_up_proj"] = torch.cat([gate, up], dim=1)
-        found["layer.mlp.experts.down_proj"] = down
-    return found
+        weights["layer.mlp.experts.gate_up_proj"] = torch.cat([gate, up], dim=1)
+        weights["layer.mlp.experts.down_proj"] = down
+    return weights

@@ -149,10 +149,10 @@ def _teach(
     if not lessons:
         raise ValueError("a calibration set must have at least one text, got none")
     model.module.requires_grad_(True)
-    own = {"batch": batch, "peak": training.schedule.peak, "lessons": len(lessons)}
+    of_lessons = {"batch": batch, "peak": training.schedule.peak, "lessons": len(lessons)}
     return train(
         model.module,
-        replace(training, settings=own | dict(settings)),
+        replace(training, settings=of_lessons | dict(settings)),
         batch=lambda step: _rows(step, len(lessons), batch, training.seed),
         loss=lambda rows, step: learned([lessons[row] for row in rows.tolist()]),
         optimizers=[torch.optim.AdamW(model.module.parameters(), weight_decay=0.0)],
@@ -164,7 +164,8 @@ def _rows(step: int, lessons: int, batch: int, seed: int) -> Tensor:
     first, last = step * batch // lessons, ((step + 1) * batch - 1) // lessons
     seeds = [seed * 1_000_003 + epoch for epoch in range(first, last + 1)]
     orders = [
-        torch.randperm(lessons, generator=torch.Generator().manual_seed(each)) for each in seeds
+        torch.randperm(lessons, generator=torch.Generator().manual_seed(order_seed))
+        for order_seed in seeds
     ]
     return torch.cat(orders)[step * batch - first * lessons :][:batch]
 

@@ -62,12 +62,14 @@ def muon_and_adamw(module: nn.Module) -> list[torch.optim.Optimizer]:
     trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
     matrices = [p for p in trained if p.ndim == 2 and id(p) not in outside]
     others = [p for p in trained if p.ndim != 2 or id(p) in outside]
-    found: list[torch.optim.Optimizer] = []
+    optimisers: list[torch.optim.Optimizer] = []
     if matrices:
-        found += [torch.optim.Muon(matrices, weight_decay=0.05, adjust_lr_fn="match_rms_adamw")]
+        optimisers += [
+            torch.optim.Muon(matrices, weight_decay=0.05, adjust_lr_fn="match_rms_adamw")
+        ]
     if others:
-        found += [torch.optim.AdamW(others, betas=(0.9, 0.95), weight_decay=0.0, fused=True)]
-    return found
+        optimisers += [torch.optim.AdamW(others, betas=(0.9, 0.95), weight_decay=0.0, fused=True)]
+    return optimisers
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +204,10 @@ def load_checkpoint(
     """Restores a checkpoint in place, returns its number of steps; refuses another `identity`."""
     with safe_open(path, framework="pt") as file:
         note = file.metadata() or {}
-        found = note.get("settings", "a file of another kind")
-        if found != identity:
+        noted = note.get("settings", "a file of another kind")
+        if noted != identity:
             raise ValueError(
-                f"checkpoint {path} must be of this training, {identity}, got {found}; delete it "
+                f"checkpoint {path} must be of this training, {identity}, got {noted}; delete it "
                 "to start over"
             )
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

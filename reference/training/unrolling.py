@@ -44,7 +44,7 @@ class Windows:
     def at(self, chosen: Tensor, output: Any) -> Self:
         """Returns the chosen windows, on an output embedding's device and in its precision."""
         like = output.weight
-        states, last = (each[chosen].to(like) for each in (self.states, self.last))
+        states, last = (tensor[chosen].to(like) for tensor in (self.states, self.last))
         return type(self)(self.ids[chosen].to(like.device), states, last)
 
 
@@ -79,9 +79,9 @@ def losses_ahead(
     with torch.no_grad():
         laws = output(windows.last).float().softmax(dim=-1)
     states = windows.states[:, :begun]
-    own = unrolled(head, states, ids[:, 1:], DynamicCache(), first=0, steps=steps)
+    states_ahead = unrolled(head, states, ids[:, 1:], DynamicCache(), first=0, steps=steps)
     losses = []
-    for step, state in enumerate(own):
+    for step, state in enumerate(states_ahead):
         ahead = laws[:, step + 1 : step + 1 + begun].flatten(0, 1)
         drawn = ids[:, step + 2 : step + 2 + begun].flatten()
         logits = head.logits(state).float().flatten(0, 1)
@@ -122,6 +122,6 @@ def train_unrolled(
         by = "soft" if step < CROSS_ENTROPY_SHARE * training.schedule.steps else "tv"
         windows = texts[step % len(texts)].at(chosen, output)
         losses = losses_ahead(head, output, windows, steps=steps, loss=by)
-        return torch.stack([STEP_WEIGHT**ahead * each for ahead, each in enumerate(losses)]).sum()
+        return torch.stack([STEP_WEIGHT**ahead * loss for ahead, loss in enumerate(losses)]).sum()
 
     return train(head, training, batch=batch, loss=loss, optimizers=muon_and_adamw(head))

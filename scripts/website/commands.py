@@ -42,11 +42,11 @@ def _explained(command: click.Command, parent: click.Context, name: str) -> str:
     usage = "    " + command.get_usage(ctx).removeprefix("Usage: ").replace("\n", "\n    ")
     told = "\n\n".join([usage, *map(_paragraph, cleandoc(command.help or "").split("\n\n"))])
     if isinstance(command, click.Group):
-        own = [
-            f"## specplan {name} {each}\n\n{_explained(command.commands[each], ctx, each)}"
-            for each in command.list_commands(ctx)
+        sections = [
+            f"## specplan {name} {part}\n\n{_explained(command.commands[part], ctx, part)}"
+            for part in command.list_commands(ctx)
         ]
-        return "\n\n".join([told, *own])
+        return "\n\n".join([told, *sections])
     records = [param.get_help_record(ctx) for param in command.get_params(ctx)]
     rows = "".join(_row(*record) for record in records if record is not None)
     return f'{told}\n\n## Options\n\n<table class="options"><tbody>\n{rows}</tbody></table>'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -128,6 +128,12 @@ class LatencyTargets:
 
     first_seconds: float | None = None
     token_seconds: float | None = None
+
+    @classmethod
+    def of_ms(cls, targets: Mapping[str, float]) -> LatencyTargets:
+        """Returns targets from milliseconds by name: ttft (first token), tpot (each token)."""
+        first, token = (targets.get(name) for name in ("ttft", "tpot"))
+        return cls(first and first / 1e3, token and token / 1e3)
 
     def met(self, first_seconds: Floats, token_seconds: Floats) -> NDArray[np.bool_]:
         """Returns whether times meet the targets; a NaN time between tokens (one token) does."""

@@ -247,4 +247,4 @@ def _missed(targets: LatencyTargets, states: Sequence[Steady]) -> str:
                 f"slo {name} must be at least {1e3 * least:.3g} ms, which an idle server takes, "
                 f"got {1e3 * target:g}"
             )
-    return "slo must be met by an idle server with or without speculation, got one that neither is"
+    return "`targets` must be met by an idle server, with speculation or without, got neither"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
-from inspect import Parameter, signature
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
 
 # From servers' names of drafts to the kinds of `engines.kind.Drafted`.
 DRAFT_KINDS = MappingProxyType(
@@ -22,34 +20,6 @@ DRAFT_KINDS = MappingProxyType(
 )
 # Drafters that copy, as --draft names them.
 COPIES = MappingProxyType({"suffix": "suffix", "ngram": "lookup"})
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def keywords(*records: type[Any], **renamed: str | None) -> Callable[[Function], Function]:
-    """Gives a function of `**options` the signature in which each field of records is a keyword.
-
-    renamed: keywords that have another name than their field; None leaves a field out.
-    """
-
-    def named(function: Function) -> Function:
-        plain = signature(function)
-        kept = [
-            parameter
-            for parameter in plain.parameters.values()
-            if parameter.kind is not Parameter.VAR_KEYWORD
-        ]
-        for field in (field for record in records for field in fields(record)):
-            name = renamed.get(field.name, field.name)
-            default = Parameter.empty if field.default is MISSING else field.default
-            if name is not None:
-                kept.append(
-                    Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type)
-                )
-        vars(function)["__signature__"] = plain.replace(parameters=kept)
-        return function
-
-    return named
 
 
 @dataclass(frozen=True)
@@ -155,6 +125,15 @@ class Batching:
             raise ValueError(f"`cached_share` must lie in [0, 1), got {self.cached_share:g}")
 
 
+def require_targets(targets: Mapping[str, float]) -> None:
+    """Refuses latency targets in milliseconds of other names than ttft and tpot, or not above 0."""
+    for name, ms in targets.items():
+        if name not in ("ttft", "tpot") or not 0 < ms < float("inf"):
+            raise ValueError(
+                f"`targets` must be ttft=MS, tpot=MS or both, above 0, got '{name}={ms}'"
+            )
+
+
 @dataclass(frozen=True)
 class Arrivals:
     """Arrivals and latency targets.
@@ -165,26 +144,29 @@ class Arrivals:
     trace: CSV of requests with time (s), prompt_tokens and output_tokens, in place of both means.
     burst: Send N requests at once, and show the time until all are done, with no draft, a fixed
       gamma, and gamma by batch.
-    slo: Latency targets, e.g. ttft=500,tpot=50 (milliseconds).
+    targets: Latency targets, e.g. ttft=500,tpot=50 (milliseconds).
     replicas: Servers that share the requests, which each gets in turn; rates are of all.
     """
 
-    rate: tuple[float, ...] | None = None
+    rate: float | Sequence[float] | None = None
     prompt_tokens: float | None = None
     output_tokens: float | None = None
     trace: Path | None = None
     burst: int | None = None
-    slo: dict[str, float] | None = None
+    targets: Mapping[str, float] | None = None
     replicas: int = 1
 
     def __post_init__(self) -> None:
         if type(self.replicas) is not int or self.replicas < 1:
             raise ValueError(f"replicas must be an integer of at least 1, got {self.replicas!r}")
-        for name, ms in (self.slo or {}).items():
-            if name not in ("ttft", "tpot") or not 0 < ms < float("inf"):
-                raise ValueError(
-                    f"`slo` must be ttft=MS, tpot=MS or both, above 0, got '{name}={ms}'"
-                )
+        require_targets(self.targets or {})
+
+    @property
+    def rates(self) -> Sequence[float]:
+        """The stated rates; none: the trace's."""
+        if isinstance(self.rate, int | float):
+            return (self.rate,)
+        return self.rate or ()
 
 
 @dataclass(frozen=True)

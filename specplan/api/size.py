@@ -17,7 +17,6 @@ from simulator.traffic.sizing import Sizing, saved_gpus
 from simulator.traffic.sizing import size as sized
 from simulator.traffic.trace import Hour, hours_of, read_trace
 from specplan.api.drafts import SizedDraft, named_apart
-from specplan.api.settings import keywords
 from specplan.api.shown import Shown
 from specplan.api.size_settings import SizeSettings
 from specplan.api.sized_replicas import replica_at, replicas_of
@@ -81,19 +80,17 @@ class SizeResult(Shown, Sizing):
         return sizing_text(self.json())
 
 
-@keywords(SizeSettings)
 def size(
-    target_config: Path | str, drafts: SizedDraft | Sequence[SizedDraft], **options: Any
+    target_config: Path | str, drafts: SizedDraft | Sequence[SizedDraft], settings: SizeSettings
 ) -> SizeResult:
     """Returns the cheapest deployment that keeps latency targets: what `specplan size` computes.
 
     target_config: the target's config.json. drafts: one or several drafts.
-    options: see `SizeSettings`; a load (or trace), targets and gpus are needed.
 
     Raises OSError, ValueError if a file or a number cannot be used, or no GPU holds the models.
     """
     several = (drafts,) if isinstance(drafts, SizedDraft) else tuple(drafts)
-    return answered(Path(target_config), several, SizeSettings(**options))
+    return answered(Path(target_config), several, settings)
 
 
 def answered(target_config: Path, drafts: Sequence[SizedDraft], given: SizeSettings) -> SizeResult:

@@ -9,6 +9,7 @@ from pathlib import Path
 from simulator.numerics.arguments import integer
 from simulator.traffic.demand import LatencyTargets
 from simulator.traffic.fleet import Goal
+from specplan.api.settings import require_targets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,14 +96,8 @@ class SizeSettings(SizedLoad, SizedMachines):
             for number in value if isinstance(value, Sequence) else (value,):
                 integer(name, number, at_least=1)
         integer("chunk_tokens", self.chunk_tokens, at_least=0)
-        for name, limit in self.targets.items():
-            if name not in ("ttft", "tpot") or not 0 < limit < float("inf"):
-                raise ValueError(
-                    f"targets must be ttft=MS, tpot=MS or both, above 0, got {name}={limit}"
-                )
+        require_targets(self.targets)
 
     def goal(self, rate: float) -> Goal:
         """Returns what is promised at a rate of requests per second."""
-        first, token = (self.targets.get(name) for name in ("ttft", "tpot"))
-        targets = LatencyTargets(first and first / 1e3, token and token / 1e3)
-        return Goal(rate, targets, self.share, self.max_gpus)
+        return Goal(rate, LatencyTargets.of_ms(self.targets), self.share, self.max_gpus)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from specplan.api.completed_costs import law_of, walled
 from specplan.api.inputs import Accepting, Costing, both
 from specplan.api.recorded import Recorded
 from specplan.api.request import NO_LIMITS, Question
-from specplan.api.settings import Arrivals, Batching, Simulation, keywords
+from specplan.api.settings import Arrivals, Batching, Simulation
 from specplan.api.shown import Shown
 from specplan.api.stopping import ranked
 from specplan.api.traffic_pair import costs_under_load, pair_of, spread_of
@@ -37,8 +36,8 @@ def requested(
     question: Question, load: Arrivals, batching: Batching, simulation: Simulation
 ) -> tuple[TrafficRequest, tuple[str, ...], Load | None]:
     """Returns the request, notes for the user, and the load at the smallest batch, if known."""
-    if load.rate:
-        require_rates(load.rate)  # before costs are computed
+    if load.rates:
+        require_rates(load.rates)  # before costs are computed
     accepted, costs = question.acceptance, question.costs
     profile = question.profile
     if batching.alpha_spread is None and profile is not None:
@@ -52,7 +51,7 @@ def requested(
     burst = None if load.burst is None else _burst(load.burst, demand, trace)
     excluded = {
         "rate": load.rate,
-        "slo": load.slo,
+        "targets": load.targets,
         "simulate": simulation.simulate or None,
         "requests": simulation.requests,
         "replicas": load.replicas if load.replicas > 1 else None,
@@ -83,13 +82,10 @@ def requested(
         most = batching.max_gamma
         rows = [plan(acceptance, each.with_setting(wall=wall), max_gamma=most) for each in priced]
         pair = replace(pair, ranked=ranked_steps(rows, texts))
-    targets = None
-    if load.slo is not None:
-        goals = (load.slo.get(name) for name in ("ttft", "tpot"))
-        targets = LatencyTargets(*(None if ms is None else ms / 1e3 for ms in goals))
+    targets = None if load.targets is None else LatencyTargets.of_ms(load.targets)
     request = TrafficRequest(
         pair,
-        () if burst is not None else load.rate or (trace.rate if trace else 0.0,),
+        () if burst is not None else tuple(load.rates) or (trace.rate if trace else 0.0,),
         doubt_of(priced, acceptance, pair.drafting, question.doubt(whole)),
         targets,
         None if burst is not None else _arrivals(simulation, demand, trace),
@@ -108,7 +104,7 @@ def _demand(load: Arrivals, trace: Requests | None) -> Demand:
         if given:
             raise ValueError(f"`{given[0]}` cannot be combined with `trace`")
         return trace.demand
-    needed = {"rate": load.rate or load.burst, **means}
+    needed = {"rate": load.rates or load.burst, **means}
     missing = [f"`{name}`" for name, value in needed.items() if value is None]
     if missing:
         raise ValueError(f"give {', '.join(missing)}, or `trace`")
@@ -164,33 +160,23 @@ class TrafficResult(Shown, Traffic):
         return self.text
 
 
-Record = TypeVar("Record", Arrivals, Batching, Simulation)
-
-
-def _of(record: type[Record], given: Mapping[str, Any]) -> Record:
-    """Returns a record filled from the given values; values without a field are left out."""
-    return record(**{name: given[name] for name in record.__annotations__ if name in given})
-
-
-@keywords(Arrivals, Batching, Simulation, burst=None, slo="targets")
-def traffic(acceptance: Accepting, cost: Costing = None, **options: Any) -> TrafficResult:
+def traffic(
+    acceptance: Accepting,
+    cost: Costing = None,
+    *,
+    arrivals: Arrivals,
+    batching: Batching = Batching(),  # noqa: B008 - it is frozen
+    simulation: Simulation = Simulation(),  # noqa: B008
+) -> TrafficResult:
     """Returns the effect of speculation on a server under load: what `specplan traffic` computes.
 
     acceptance, cost: see `plan`.
-    options: fields of `Arrivals`, `Batching` and `Simulation` by name; `rate` is one number or
-      several, and `targets` are latency targets in milliseconds by name (ttft, tpot).
 
     Raises OSError, ValueError if a file or a number cannot be used.
     """
-    known = list(signature(traffic).parameters)[2:]
-    if unknown := [name for name in options if name not in known]:
-        raise TypeError(f"unexpected keyword {unknown[0]!r}: must be one of {', '.join(known)}")
-    given: dict[str, Any] = {**options, "slo": options.get("targets")}
-    if isinstance(rate := given.get("rate"), int | float):
-        given["rate"] = (rate,)
-    load, batching = _of(Arrivals, given), _of(Batching, given)
-    simulation = _of(Simulation, given)
-    return answered(Question(*both(acceptance, cost)), load, batching, simulation)
+    if arrivals.burst is not None:
+        raise ValueError("burst is what the command `specplan traffic` takes; give a rate")
+    return answered(Question(*both(acceptance, cost)), arrivals, batching, simulation)
 
 
 def answered(
@@ -204,8 +190,8 @@ def answered(
     found = answer(request)
     numbers = {each.name: getattr(found, each.name) for each in fields(found)}
     data = {**traffic_json(request, found), "cost": cost_json(priced)}
-    if load.slo is not None:
-        data["slo"] = {f"{name}_ms": limit for name, limit in load.slo.items()}
+    if load.targets is not None:
+        data["slo"] = {f"{name}_ms": limit for name, limit in load.targets.items()}
     data["notes"] = [*fine_print(request, found), *cost_notes([priced]), *notes]
     text = traffic_text(request, found, data, (*cost_notes([priced]), *notes))
     return TrafficResult(**numbers, text=text, data=data)

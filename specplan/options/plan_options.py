@@ -174,7 +174,7 @@ declare(
     output_tokens=option(metavar="N"),
     trace=option(metavar="FILE"),
     burst=rare(metavar="N"),
-    slo=option(callback=latency_targets, metavar="ttft=MS,tpot=MS"),
+    targets=option("--slo", callback=latency_targets, metavar="ttft=MS,tpot=MS"),
     replicas=option(type=COUNT, metavar="N"),
 )
 declare(Simulation, requests=rare(metavar="N"), seed=rare(metavar="S"))

@@ -83,7 +83,7 @@ def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] |
             trained = train_exits(large, small, taught, training, batch=batch)
         else:
             trained = align(large, small, taught, training, batch=batch, loss=request.loss)
-        found = {
+        report = {
             "target": large.name,
             "draft": name,
             "loss": "exits" if exits else request.loss,
@@ -102,8 +102,8 @@ def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] |
         if not process.is_main_process:
             return None
         unfinished = (checkpoint, texts_file)
-        publish(request.output, learner.module, loaded.tokenizer, found, instead_of=unfinished)
-    return found
+        publish(request.output, learner.module, loaded.tokenizer, report, instead_of=unfinished)
+    return report
 
 
 def _trainable(subject: Subject, name: str) -> CachedModel:

@@ -129,8 +129,8 @@ class Rollback:
 
     def distances(self, p: Laws, q: Laws, tokens: Tensor) -> Tensor:
         """Returns the distance between the two models' distributions at each drafted position."""
-        own = _soft(p)
-        return distances_between(self.distance, own, _soft(q, own.shape[-1]), tokens)
+        target = _soft(p)
+        return distances_between(self.distance, target, _soft(q, target.shape[-1]), tokens)
 
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
         return ~(self.distances(p, q, tokens) > self.threshold)

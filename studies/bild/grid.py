@@ -66,7 +66,11 @@ def arms_of(grid: Grid, end_ids: frozenset[int], max_new_tokens: int) -> list[Ar
     lenient = Lenient(LENIENCE if grid.lenience in (None, 1) else grid.lenience)
     return [
         bild(SMALL, 0.0, max_new_tokens, np.inf),
-        *(bild(BILD, own, grid.max_draft, r) for r in grid.rollback for own in grid.fallback),
+        *(
+            bild(BILD, threshold, grid.max_draft, r)
+            for r in grid.rollback
+            for threshold in grid.fallback
+        ),
         *(bild(WINDOW, 0.0, fixed, r) for r in grid.rollback for fixed in grid.windows),
         *(Arm("strict", Fixed(gamma), STRICT) for gamma in grid.gammas),
         *(Arm("lenient", Fixed(gamma), lenient) for gamma in grid.gammas),

@@ -66,8 +66,8 @@ def bild_trace(
     # writes the text's own token, its draft continues as the draft from the next token.
     for place in reversed(range(len(continuation))):
         if same[place] and place + 1 < len(continuation):
-            own = policy.certainty(q.at(torch.tensor([place], device=q.device)))
-            certainty[place] = [own, *certainty[place + 1, :-1]]
+            sure = policy.certainty(q.at(torch.tensor([place], device=q.device)))
+            certainty[place] = [sure, *certainty[place + 1, :-1]]
             ends[place] = min(ends[place + 1], NEVER - 1) + 1
             continue
         text = [*beginning, *continuation[:place]]
@@ -92,7 +92,7 @@ def spliced(large: BildTrace, small: BildTrace, policy: Fallback, rule: Rollback
         return large
     place = int(kept.argmax()) + 1
     parts = [(getattr(large, one.name), getattr(small, one.name)) for one in fields(BildTrace)]
-    return BildTrace(*(np.concatenate([own[:place], other[place:]]) for own, other in parts))
+    return BildTrace(*(np.concatenate([first[:place], other[place:]]) for first, other in parts))
 
 
 def count_calls(trace: BildTrace, policy: Fallback, rule: Rollback) -> BildCalls:

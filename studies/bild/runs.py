@@ -35,7 +35,9 @@ def validate_thresholds(
         pair = load(request.models, request.text, sampling=request.sampling)
         prompts = pair.prompts
         references = whole_references([text.reference for text in pair.texts[: len(prompts)]])
-        samplings = [request.sampling.at(each) for each in dict.fromkeys(request.temperatures)]
+        samplings = [
+            request.sampling.at(temperature) for temperature in dict.fromkeys(request.temperatures)
+        ]
         subjects = [
             Subject(pair.target, drafter_of(sampling), sampling, pair.stopping)
             for drafter_of in pair.drafters.values()

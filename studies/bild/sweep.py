@@ -65,14 +65,16 @@ def sweep(
     texts = timed(runs)
     cost = fit_costs(texts[AGAIN], [read_part(text) for text in probes(texts)])
     predictions = _predictions(subject, drafter, prompts, texts, arms)
-    own = texts[BASELINE]
+    greedy_texts = texts[BASELINE]
     if not subject.sampling.greedy:
         greedy = replace(subject, sampling=replace(subject.sampling, temperature=0.0))
         nothing_drawn = seeded(subject.target.device, 0)
-        own = [without_draft(greedy, prompt, nothing_drawn).finished() for prompt in prompts]
+        greedy_texts = [
+            without_draft(greedy, prompt, nothing_drawn).finished() for prompt in prompts
+        ]
     rows = []
     for name, arm in [(BASELINE, None), *arms.items()]:
-        quality = own_metrics(subject.target, prompts, texts[name], own)
+        quality = own_metrics(subject.target, prompts, texts[name], greedy_texts)
         if references is not None:
             written = [text_of(text.tokens) for text in texts[name]]
             quality = reference_metrics(written, references) | quality
@@ -82,7 +84,7 @@ def sweep(
         ids = prompts_hash(prompts)
         row = structs.replace(row, quality=quality, prompts_hash=ids, **predicted)
         rows.append(structs.replace(row, doubts=row_doubts(row)))
-    found = Sweep(
+    result = Sweep(
         rows=tuple(rows),
         metric="agreement" if references is None else "bleu",
         prompts=len(prompts),
@@ -91,8 +93,8 @@ def sweep(
         precision_percent=precision_percent(texts),
         repeats=len(runs[BASELINE][-1]),
     )
-    front = found.front(rows)
-    return replace(found, rows=tuple(structs.replace(row, pareto=row in front) for row in rows))
+    front = result.front(rows)
+    return replace(result, rows=tuple(structs.replace(row, pareto=row in front) for row in rows))
 
 
 def drafting_model(drafter: Drafter) -> ModelDrafter:
@@ -136,8 +138,8 @@ def _predictions(
 
 def _row(subject: Subject, texts: Timed, name: str, arm: Arm | None) -> BildRow:
     """Returns a decoder's measurements; arm None: it is the large model without a draft."""
-    own = texts[name]
-    tokens = np.array([len(text.tokens) for text in own])
+    runs = texts[name]
+    tokens = np.array([len(text.tokens) for text in runs])
     total = int(tokens.sum())
     seconds = [float((decode_rate(texts[a]) * tokens).sum()) for a in (BASELINE, name)]
     low, high = measured_interval(texts, name)
@@ -153,10 +155,10 @@ def _row(subject: Subject, texts: Timed, name: str, arm: Arm | None) -> BildRow:
         measured_high=high,
         ms_per_token=1e3 * seconds[1] / total,
         tokens_per_second=total / seconds[1],
-        large_calls=sum(text.target_calls for text in own),
-        small_calls=sum(text.draft_calls for text in own),
+        large_calls=sum(text.target_calls for text in runs),
+        small_calls=sum(text.draft_calls for text in runs),
         tokens=total,
-        **{each: sum(getattr(text, each) for text in own) for each in sums},
+        **{name: sum(getattr(text, name) for text in runs) for name in sums},
     )
 
 
@@ -195,7 +197,7 @@ def own_metrics(
     target: Model,
     prompts: Sequence[Sequence[int]],
     runs: Sequence[Generation],
-    own: Sequence[Generation],
+    greedy_texts: Sequence[Generation],
 ) -> dict[str, float]:
     """Returns two metrics of a decoder's texts that need no references.
 
@@ -207,7 +209,7 @@ def own_metrics(
     """
     ratios = [
         SequenceMatcher(None, run.tokens, other.tokens, autojunk=False).ratio()
-        for run, other in zip(runs, own, strict=True)
+        for run, other in zip(runs, greedy_texts, strict=True)
     ]
     pairs = zip(prompts, runs, strict=True)
     likelihoods = []

@@ -130,8 +130,8 @@ class Sweep:
         points = [(self.score(row), row.measured) for row in rows]
         kept = [
             row
-            for row, own in zip(rows, points, strict=True)
-            if not any(one != own and one[0] >= own[0] and one[1] >= own[1] for one in points)
+            for row, point in zip(rows, points, strict=True)
+            if not any(one != point and one[0] >= point[0] and one[1] >= point[1] for one in points)
         ]
         return sorted(kept, key=lambda row: row.latency)
 

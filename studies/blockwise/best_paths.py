@@ -132,9 +132,9 @@ class Automaton:
         words = self._rows.context(text)
         states, last = [], 0
         for length in range(1, self.model.order):
-            found = self._nodes(words[-length:]) if length <= len(words) else []
-            states.append((np.array(found, np.int64), np.array([last] * len(found), np.int64)))
-            last += len(found)
+            nodes = self._nodes(words[-length:]) if length <= len(words) else []
+            states.append((np.array(nodes, np.int64), np.array([last] * len(nodes), np.int64)))
+            last += len(nodes)
         return tuple(states)
 
     def _nodes(self, words: Sequence[int]) -> list[int]:

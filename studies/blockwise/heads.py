@@ -218,13 +218,13 @@ class HeadsDrafter:
             here = (offsets + start - first).tolist()
             tokens = [stretch.tokens[place] for place in here]
             block = Stretch(whole[:start], tokens, stretch.p.at(offsets + start - first))
-            for sampling, found in zip(options.samplings, scores, strict=True):
+            for sampling, score in zip(options.samplings, scores, strict=True):
                 q = sampling.laws(logits, whole[:start])
                 of_block = score_laws(block, q.at(offsets), options.leniences)
-                found.ratio[here, offsets.tolist()] = of_block.ratio
+                score.ratio[here, offsets.tolist()] = of_block.ratio
                 if start >= first:
-                    assert found.drafted is not None
-                    found.drafted[here[0]] = reach
-                    found.beta[here[0]] = of_block.beta[0]
-                    found.lenient_beta[here[0]] = of_block.lenient_beta[0]
+                    assert score.drafted is not None
+                    score.drafted[here[0]] = reach
+                    score.beta[here[0]] = of_block.beta[0]
+                    score.lenient_beta[here[0]] = of_block.lenient_beta[0]
         return scores

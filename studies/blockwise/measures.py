@@ -73,12 +73,12 @@ def tuned(
     return TunedWeight(best.weight, tuple(rows))
 
 
-def repeats(drafts: Drafts, own: NDArray[np.int64]) -> NDArray[np.bool_]:
+def repeats(drafts: Drafts, tokens: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Returns whether each drafted token equals the previous token, shape (blocks, steps).
 
     own: the token of the model's own head, which precedes each draft, shape (blocks,).
     """
-    whole = np.column_stack([own, drafts])
+    whole = np.column_stack([tokens, drafts])
     return np.asarray(whole[:, 1:] == whole[:, :-1])
 
 
@@ -140,7 +140,7 @@ def wins(
     base, drafts: each text's drafts by the heads, and the rescored drafts.
     gain: accepted tokens with rescoring minus without it, for the blocks of all texts.
     """
-    before, after = (_repeats(texts, each).any(axis=1) for each in (base, drafts))
+    before, after = (_repeats(texts, drafted).any(axis=1) for drafted in (base, drafts))
 
     def counted(these: NDArray[np.bool_]) -> tuple[int, float | None, float | None]:
         count = int(these.sum())
@@ -156,13 +156,13 @@ def entropies(texts: Sequence[BlockText]) -> tuple[HeadEntropy, ...]:
     """Returns each head's entropy over all positions: mean, percentiles and histogram."""
     columns = np.concatenate([text.entropy for text in texts]).T
     bins = int(columns.max() / BIN) + 1
-    found = []
+    by_head = []
     for head, column in enumerate(columns, start=1):
         p5, p95 = (float(np.percentile(column, percent)) for percent in (5, 95))
         counts = np.bincount((column / BIN).astype(int), minlength=bins).tolist()
         shares = tuple(count / len(column) for count in counts)
-        found.append(HeadEntropy(head, float(column.mean()), p5, p95, shares))
-    return tuple(found)
+        by_head.append(HeadEntropy(head, float(column.mean()), p5, p95, shares))
+    return tuple(by_head)
 
 
 def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> Interval:

@@ -71,27 +71,27 @@ def block_text(
     k: int,
 ) -> BlockText | None:
     """Returns the target's greedy text with its blocks' lattices; None if it is one token long."""
-    own = plain_session(
+    generation = plain_session(
         target, prompt, sampling=Sampling(0.0), stopping=stopping, generator=torch.Generator()
     ).finished()
-    if len(own.tokens) < 2:
+    if len(generation.tokens) < 2:
         return None
     target.start(prompt)
     # One pass computes all states; the first block needs the state of the prompt's last but one.
-    fed = torch.tensor([own.text[-1], *own.tokens[:-1]], device=target.device)
+    fed = torch.tensor([generation.text[-1], *generation.tokens[:-1]], device=target.device)
     own_laws = target.extend(fed).float().log_softmax(dim=-1)
-    whole = [*own.text, *own.tokens]
+    whole = [*generation.text, *generation.tokens]
     lattices, entropies = [], []
-    for start in range(1, len(own.tokens)):
-        logits = drafter.logits(whole[: len(own.text) + start], drafter.heads.count - 1)
+    for start in range(1, len(generation.tokens)):
+        logits = drafter.logits(whole[: len(generation.text) + start], drafter.heads.count - 1)
         assert logits is not None
         laws = logits.float().log_softmax(dim=-1)
         lattices.append(lattice_of(laws.cpu().numpy(), k))
         laws = torch.cat([own_laws[start - 1 : start], laws])
         entropies.append(-(laws.exp() * laws).nansum(dim=-1).cpu().numpy())
     return BlockText(
-        before=(*own.text, own.tokens[0]),
-        tokens=np.array(own.tokens[1:], np.int64),
+        before=(*generation.text, generation.tokens[0]),
+        tokens=np.array(generation.tokens[1:], np.int64),
         arcs=np.stack([lattice.tokens for lattice in lattices]),
         scores=np.stack([lattice.scores for lattice in lattices]),
         entropy=np.stack(entropies).astype(np.float64),
@@ -109,12 +109,12 @@ def path_drafts(
     weights: factors of the n-gram model's log-probabilities.
     count: p, at most the number of paths in a lattice.
     """
-    found: list[list[Drafts]] = [[] for _ in weights]
+    by_weight: list[list[Drafts]] = [[] for _ in weights]
     for start, lattice in enumerate(map(Lattice, text.arcs, text.scores)):
         arcs = read_lattice(lattice, automaton, text.text(start))
-        for weight, of_weight in zip(weights, found, strict=True):
+        for weight, of_weight in zip(weights, by_weight, strict=True):
             of_weight.append(best_paths(lattice, arcs, count=count, weight=weight)[0])
-    return [np.stack(of_weight) for of_weight in found]
+    return [np.stack(of_weight) for of_weight in by_weight]
 
 
 @torch.inference_mode()
@@ -124,7 +124,7 @@ def local_drafts(text: BlockText, weights: Sequence[float], *, model: Model) -> 
     All blocks branch off one text, so one pass per step reads all blocks as a tree. The model must
     be able to read trees, and its context length must cover the text and a block.
     """
-    blocks, found = np.arange(len(text.tokens)), []
+    blocks, chosen_by_weight = np.arange(len(text.tokens)), []
     for weight in weights:
         fed = text.text(len(blocks))
         parents = list(range(-1, len(fed) - 1))
@@ -141,5 +141,5 @@ def local_drafts(text: BlockText, weights: Sequence[float], *, model: Model) -> 
             parents += last.tolist()
             last = len(fed) + blocks
             fed += chosen[:, step].tolist()
-        found.append(chosen)
-    return found
+        chosen_by_weight.append(chosen)
+    return chosen_by_weight

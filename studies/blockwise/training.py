@@ -197,10 +197,12 @@ def train_jointly(
     def loss(chosen: Tensor, step: int) -> Tensor:
         ids = windows[chosen].to(module.device)
         states, logits = states_and_logits(module, ids)
-        own = cross_entropy(logits[:, :-1].float().flatten(0, 1), ids[:, 1:].flatten())
+        loss_of_model = cross_entropy(logits[:, :-1].float().flatten(0, 1), ids[:, 1:].flatten())
         ahead = tokens_ahead(ids, heads.count)
         inside = states[:, : ahead.shape[1]]
-        return own + heads_loss(heads, embedding, inside.flatten(0, 1), ahead.flatten(0, 1))
+        return loss_of_model + heads_loss(
+            heads, embedding, inside.flatten(0, 1), ahead.flatten(0, 1)
+        )
 
     return _train(both, training, loss, drawn=texts, below=len(windows))
 

@@ -24,9 +24,10 @@ from tests.specplan.plan_inputs import answered
 
 ROOT = Path(__file__).parents[2]
 NAMES = [
-    "Acceptance", "AcceptedFraction", "Best", "BlockEfficiency", "ByPosition", "Cost",
-    "CostSetting", "Costs", "EngineSettings", "Iid", "PlanResult", "Plans", "PromptSettings",
-    "Ratio", "Recorded", "Roofline", "Run", "Runs", "SizedDraft", "Times", "Tuning", "Typical",
+    "Acceptance", "AcceptedFraction", "Arrivals", "Batching", "Best", "BlockEfficiency",
+    "ByPosition", "Cost", "CostSetting", "Costs", "EngineSettings", "Iid", "PlanResult", "Plans",
+    "PromptSettings", "Ratio", "Recorded", "Roofline", "Run", "Runs", "Simulation", "SizeSettings",
+    "SizedDraft", "Times", "Tuning", "Typical",
     "compare", "measure", "observe", "plan", "size", "traffic", "tune", "validate",
 ]  # fmt: skip
 # Two short texts of six new tokens.
@@ -62,8 +63,9 @@ def on_gpu(**stated: Any) -> Any:
 
 def under_load(**stated: Any) -> Any:
     """Returns what a server under load does."""
-    load = {"rate": 1, "prompt_tokens": 200, "output_tokens": 100, "prompt_ms": 40}
-    return sp.traffic(sp.Iid(0.7), sp.Times(20, 2), **{**load, **stated})
+    arrivals = sp.Arrivals(**{"rate": 1, "prompt_tokens": 200, "output_tokens": 100, **stated})
+    batching = sp.Batching(prompt_ms=40)
+    return sp.traffic(sp.Iid(0.7), sp.Times(20, 2), arrivals=arrivals, batching=batching)
 
 
 def test_the_names_are_these() -> None:
@@ -165,9 +167,7 @@ def test_a_plan_on_a_gpu_is_that_of_the_command() -> None:
 def test_traffic_is_that_of_the_command() -> None:
     from simulator.traffic.answer import Traffic
 
-    found: Traffic = sp.traffic(
-        sp.Iid(0.7), sp.Times(20, 2), rate=[1.0], prompt_tokens=200, output_tokens=100, prompt_ms=40
-    )
+    found: Traffic = under_load(rate=[1.0])
     stated = "--alpha 0.7 --target-ms 20 --draft-ms 2 --rate 1 --prompt-tokens 200 --prompt-ms 40"
     options = [*stated.split(), "--output-tokens", "100"]
     data = answered("traffic", *options)
@@ -364,19 +364,25 @@ def test_a_module_of_our_name_is_refused_with_its_file(tmp_path: Path) -> None:
     assert str(tmp_path / "ngram.py") in last
 
 
-def test_traffic_takes_replicas_and_refuses_unknown_keywords() -> None:
-    load = {"prompt_tokens": 200, "output_tokens": 100, "prompt_ms": 40, "slots": 1}
+def test_traffic_takes_replicas_and_refuses_a_burst() -> None:
+    length = {"prompt_tokens": 200, "output_tokens": 100}
     costs = (sp.Iid(0.7), sp.Times(20, 2, verify_ms={8: 26}))
-    alone = sp.traffic(*costs, rate=1, **load)
-    three = sp.traffic(*costs, rate=3, replicas=3, **load)
-    assert three.max_rate == pytest.approx(3 * alone.max_rate)
-    with pytest.raises(TypeError, match="unexpected keyword 'replica': must be one of rate"):
-        sp.traffic(*costs, rate=1, replica=3, **load)
+    batching = sp.Batching(prompt_ms=40, slots=1)
+    alone, three = (
+        sp.traffic(
+            *costs, arrivals=sp.Arrivals(rate=n, replicas=n, **length), batching=batching
+        ).max_rate
+        for n in (1, 3)
+    )
+    assert three == pytest.approx(3 * alone)
+    with pytest.raises(ValueError, match="burst is what the command `specplan traffic` takes"):
+        sp.traffic(*costs, arrivals=sp.Arrivals(burst=10, **length), batching=batching)
 
 
-def test_signatures_name_each_setting_with_its_default() -> None:
-    sizes, loads = signature(sp.size).parameters, signature(sp.traffic).parameters
-    assert sizes["targets"].default is Parameter.empty
-    assert (sizes["share"].default, loads["slots"].default) == (0.95, 256)
-    assert "targets" in loads
-    assert not {"slo", "burst", "options"} & {*sizes, *loads}
+def test_every_function_names_and_types_each_parameter() -> None:
+    for name in sp.__all__:
+        function = getattr(sp, name)
+        if inspect.isfunction(function):
+            for parameter in signature(function).parameters.values():
+                assert parameter.kind is not Parameter.VAR_KEYWORD, name
+                assert parameter.annotation is not Parameter.empty, name

@@ -19,15 +19,16 @@ LOAD = {"prompt_tokens": 500, "output_tokens": 200}
 
 
 def sized(tpot: float = 12) -> SizeResult:
-    return sp.size(
-        TARGET, sp.SizedDraft(DRAFT, sp.Iid(0.7), "<b>small</b>"), rate=10, **LOAD,
-        targets={"tpot": tpot}, gpus=["h100"], gpus_per_replica=[1], max_gamma=4,
-    )  # fmt: skip
+    settings = sp.SizeSettings(
+        rate=10, **LOAD, targets={"tpot": tpot}, gpus=["h100"], gpus_per_replica=[1], max_gamma=4
+    )
+    return sp.size(TARGET, sp.SizedDraft(DRAFT, sp.Iid(0.7), "<b>small</b>"), settings)
 
 
 def served() -> Any:
     cost = sp.Roofline(TARGET, DRAFT, gpu="h100")
-    return sp.traffic(sp.Iid(0.7), cost, rate=[1, 20], **LOAD, targets={"tpot": 20})
+    arrivals = sp.Arrivals(rate=[1, 20], **LOAD, targets={"tpot": 20})
+    return sp.traffic(sp.Iid(0.7), cost, arrivals=arrivals)
 
 
 def planned() -> Any:

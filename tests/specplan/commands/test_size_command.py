@@ -26,13 +26,15 @@ def by_python() -> SizeResult:
     return sp.size(
         TARGET,
         sp.SizedDraft(DRAFT, Iid(0.8), "small"),
-        rate=40,
-        prompt_tokens=1000,
-        output_tokens=300,
-        targets={"ttft": 500, "tpot": 8},
-        gpus=["h100"],
-        gpus_per_replica=[1],
-        engine="vllm",
+        sp.SizeSettings(
+            rate=40,
+            prompt_tokens=1000,
+            output_tokens=300,
+            targets={"ttft": 500, "tpot": 8},
+            gpus=["h100"],
+            gpus_per_replica=[1],
+            engine="vllm",
+        ),
     )
 
 

@@ -34,12 +34,14 @@ def by_python(trace: Path) -> SizeResult:
     return sp.size(
         TARGET,
         sp.SizedDraft(DRAFT, Iid(0.8), "small"),
-        trace=trace,
-        targets={"ttft": 500, "tpot": 8},
-        gpus=["h100"],
-        gpus_per_replica=[1],
-        prices={"h100": 2.0},
-        engine="vllm",
+        sp.SizeSettings(
+            trace=trace,
+            targets={"ttft": 500, "tpot": 8},
+            gpus=["h100"],
+            gpus_per_replica=[1],
+            prices={"h100": 2.0},
+            engine="vllm",
+        ),
     )
 
 
