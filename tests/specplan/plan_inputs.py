@@ -1,8 +1,11 @@
 """Inputs of tests of `specplan plan` and `tree`: a profile, a configuration, the run."""
 
 import json
+from importlib import import_module
 from typing import Any
+from unittest.mock import patch
 
+import click
 import numpy as np
 from click.testing import CliRunner, Result
 
@@ -12,6 +15,7 @@ from simulator.acceptance.replay import Replay
 from simulator.acceptance.tokens import block_acceptance
 from simulator.cost.curves import CostModel
 from specplan.main import main
+from specplan.reports.output import print_json
 
 # Keys of a plan's JSON.
 KEYS = {
@@ -87,6 +91,20 @@ def run_json(arguments: str, command: str = "plan") -> dict[str, Any]:
     """Returns the JSON object of a command that must succeed; its numbers must be finite."""
     loaded: dict[str, Any] = answered(command, *arguments.split())
     return loaded
+
+
+def both(arguments: str, command: str = "plan") -> tuple[dict[str, Any], str]:
+    """Returns the JSON object and the text of a command, which computes only once for both."""
+
+    def answer(data: Any, text: Any, **_: Any) -> None:
+        print_json(data())
+        click.echo(f"\0{text()}")
+
+    with patch.object(import_module(f"specplan.commands.{command}"), "answer", answer):
+        result = run(arguments, command)
+    assert result.exit_code == 0, result.output
+    data, _, text = result.stdout.partition("\0")
+    return json.loads(data, parse_constant=_refuse), text
 
 
 def _refuse(constant: str) -> None:

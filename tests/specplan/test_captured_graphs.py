@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,19 @@ FREE = "--graph-tokens 0"
 BATCHES = (1, 8, 21, 32, 64, 100, 200)
 
 
+@cache
 def of_plans(limit: str) -> list[tuple[int, int]]:
     rows = run_json(f"{PAIR} --alpha 0.9 --batch {','.join(map(str, BATCHES))} {limit}")["rows"]
     return [(row["batch"], row["advised_gamma"]) for row in rows]
 
 
+@cache
 def of_schedules(limit: str) -> list[tuple[int, int]]:
     found = run_json(f"{PAIR} --alpha 0.9 --batch 1:200:3 {limit}")["schedule"]
     return [(each["last_batch"], each["gamma"]) for each in found]
 
 
+@cache
 def of_exports(limit: str) -> list[tuple[int, int]]:
     """The number that takes the place of 0 is not advised: its comment says so."""
     flags = run(
@@ -39,6 +43,7 @@ def of_exports(limit: str) -> list[tuple[int, int]]:
     return stops[:-1] if "even K = 1 is beyond the captured graphs" in flags else stops
 
 
+@cache
 def of_traffic(limit: str) -> list[tuple[int, int]]:
     found = run_json(
         f"{PAIR} --alpha 0.9 --rate 1,20,30 --prompt-tokens 200 --output-tokens 200 --slots 64 "
@@ -52,6 +57,7 @@ def of_traffic(limit: str) -> list[tuple[int, int]]:
     ]
 
 
+@cache
 def of_trees(limit: str) -> list[tuple[int, int]]:
     ranks = "--acceptance-by-rank 0.97,0.02"
     batches = ",".join(map(str, BATCHES))

@@ -9,7 +9,7 @@ import specplan as sp
 from simulator.acceptance.acceptance import Iid
 from specplan.api.size import SizeResult
 from specplan.reports.table import WIDTH
-from tests.specplan.plan_inputs import run, run_json
+from tests.specplan.plan_inputs import both, run, run_json
 
 pytestmark = pytest.mark.usefixtures("few_requests")
 
@@ -54,30 +54,24 @@ def test_speculation_saves_gpus_and_the_answer_says_how_many() -> None:
     assert users == sorted(users, reverse=True)
 
 
-def test_the_text_opens_with_the_answer_and_a_picture_is_drawn(tmp_path: Path) -> None:
-    plot = tmp_path / "speeds.png"
-    shown = run(f"{LOAD} {MODELS} --gpu h100,h200 --gpus-per-replica 1 --plot {plot}", "size")
-    assert shown.exit_code == 0, shown.output
-    assert plot.read_bytes().startswith(b"\x89PNG")
-    first = " ".join(shown.output.split("\n\n")[0].split())
-    assert "carry 40 requests/s with small and K = " in first
-    assert "; without speculation " in first
-    assert "tokens/s a user" in shown.output
-    assert max(map(len, shown.output.splitlines())) <= WIDTH + 20
-
-
-def test_a_price_changes_the_aim_of_the_search() -> None:
-    machines = "--gpu h100,h200 --gpus-per-replica 1"
-    dear = run_json(f"{LOAD} {MODELS} {machines} --price h100=1,h200=9", "size")
-    cheap = run_json(f"{LOAD} {MODELS} {machines} --price h100=9,h200=1", "size")
+def test_a_price_changes_the_aim_of_the_search_and_the_text_opens_with_the_answer() -> None:
+    words = f"{LOAD} {MODELS} --gpu h100,h200 --gpus-per-replica 1"
+    dear = run_json(f"{words} --price h100=1,h200=9", "size")
+    cheap, text = both(f"{words} --price h100=9,h200=1", "size")
     assert dear["best"]["gpu"].startswith("h100")
     assert cheap["best"]["gpu"].startswith("h200")
     assert cheap["best"]["price"] == cheap["best"]["gpus"]
+    first = " ".join(text.split("\n\n")[0].split())
+    assert "carry 40 requests/s with small and K = " in first
+    assert "; without speculation " in first
+    assert "tokens/s a user" in text
+    assert max(map(len, text.splitlines())) <= WIDTH + 20
 
 
-def test_the_better_of_several_drafts_is_chosen() -> None:
-    other = f"--draft config={DRAFT},rates=0.95/0.9/0.85,name=better"
-    sizing = run_json(f"{LOAD} {MODELS} {other} --gpu h100 --gpus-per-replica 1", "size")
+def test_the_better_of_several_drafts_is_chosen_and_their_temperatures_are_stated() -> None:
+    models = MODELS.replace("alpha=0.8", "alpha=0.8,temperature=0.6")
+    other = f"--draft config={DRAFT},rates=0.95/0.9/0.85,temperature=0.6,name=better"
+    sizing = run_json(f"{LOAD} {models} {other} --gpu h100 --gpus-per-replica 1", "size")
     assert sizing["best"]["draft"] == "better"
     better, small = sizing["drafts"]
     assert {**better, "saved_gpus": sizing["saved_gpus"]} == {
@@ -87,14 +81,14 @@ def test_the_better_of_several_drafts_is_chosen() -> None:
     assert (small["draft"], small["gpus"] >= better["gpus"]) == ("small", True)
     for row in sizing["drafts"]:
         assert row["saved_gpus"]["value"] == sizing["best_without"]["gpus"] - row["gpus"]
+        sentence = f"of {row['draft']} holds for: temperature 0.6, draft sampling not stated."
+        assert f"The acceptance {sentence}" in sizing["notes"]
 
 
 @pytest.mark.parametrize("acceptance", ["alpha=0.8", "rates=0.8/0.6"])
-def test_the_temperature_of_an_acceptance_is_stated(acceptance: str) -> None:
+def test_a_plan_states_the_temperature_of_each_draft(acceptance: str) -> None:
     draft = f"config={DRAFT},{acceptance},temperature=0.6,name=head"
     models = MODELS.replace(f"config={DRAFT},alpha=0.8,name=small", draft)
-    sentence = "The acceptance of head holds for: temperature 0.6, draft sampling not stated."
-    assert sentence in run_json(f"{LOAD} {models} --gpu h100 --gpus-per-replica 1", "size")["notes"]
     plan = run_json(f"{models} --gpu h100 --draft config={DRAFT},alpha=0.5,name=other")
     assert {row["draft"]: row["temperature"] for row in plan["rows"]} == {
         "head": 0.6, "other": None,
@@ -107,12 +101,17 @@ def test_drafts_of_one_name_are_refused() -> None:
     assert "drafts must have different names (name=NAME), got small twice" in shown.output
 
 
-def test_flags_of_a_replica_are_printed() -> None:
-    shown = run(f"{LOAD} {MODELS} --gpu h100 --gpus-per-replica 1 --export vllm", "size")
-    assert shown.exit_code == 0, shown.output
-    assert "--max-num-seqs" in shown.output
-    assert shown.stdout.rstrip() == by_python().flags("vllm").rstrip()
-    flags = by_python().flags("sglang")
+def test_python_gives_the_numbers_and_the_flags_of_a_replica() -> None:
+    words = f"{LOAD} {MODELS} --gpu h100 --gpus-per-replica 1 --export vllm"
+    printed, shown = both(words, "size")
+    sizing = by_python()
+    assert printed.pop("export").rstrip() == shown.rstrip() == sizing.flags("vllm").rstrip()
+    assert sizing.json() == printed
+    sampling = "temperature not stated, draft sampling not stated"
+    assert printed["notes"] == [f"The acceptance of small holds for: {sampling}."]
+    assert "requests/s with small" in str(sizing).replace("\n  ", " ")
+    assert "--max-num-seqs" in shown
+    flags = sizing.flags("sglang")
     assert "--max-running-requests" in flags
     assert "small" in flags
 
@@ -120,22 +119,12 @@ def test_flags_of_a_replica_are_printed() -> None:
 def test_targets_that_no_gpu_keeps_are_an_answer() -> None:
     load = LOAD.replace("tpot=8", "tpot=0.1")
     models = f"{MODELS} --gpu h100 --gpus-per-replica 1"
-    shown = run(f"{load} {models}", "size")
-    assert shown.exit_code == 0
-    assert "No deployment keeps TTFT 500 ms and TPOT 0.1 ms for 95" in shown.output
-    assert run_json(f"{load} {models}", "size")["best"] is None
+    none, text = both(f"{load} {models}", "size")
+    assert "No deployment keeps TTFT 500 ms and TPOT 0.1 ms for 95" in text
+    assert none["best"] is None
     refused = run(f"{load} {models} --export vllm", "size")
     assert refused.exit_code == 2
     assert "flags need a deployment that keeps the targets, got none" in refused.output
-
-
-def test_python_gives_the_same_numbers() -> None:
-    printed = run_json(f"{LOAD} {MODELS} --gpu h100 --gpus-per-replica 1", "size")
-    sizing = by_python()
-    assert sizing.json() == printed
-    sampling = "temperature not stated, draft sampling not stated"
-    assert printed["notes"] == [f"The acceptance of small holds for: {sampling}."]
-    assert "requests/s with small" in str(sizing).replace("\n  ", " ")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from estimator.profiles.profile import LeftOut, LoadCosts
 from estimator.profiles.profile_file import write_profile
 from simulator.choice.advice import certainty, percentage
 from simulator.numerics.lattice import DRAWS
-from tests.specplan.plan_inputs import LLAMA, PROFILE, run, run_json
+from tests.specplan.plan_inputs import LLAMA, PROFILE, both, run, run_json
 
 LENGTHS = "--prompt-tokens 500 --output-tokens 200"
 TIMES = "--alpha 0.7 --target-ms 10 --draft-ms 1 --prompt-ms 20"
@@ -36,8 +36,8 @@ def sheet(gpu: str) -> str:
 
 
 def test_a_gpu_has_a_row_with_and_one_without_for_each_rate(sheet: str) -> None:
-    found = run_json(f"--rate 1,20 {LENGTHS} {sheet}", "traffic")
-    rows = found["rows"]
+    answer, text = both(f"--rate 1,20 {LENGTHS} {sheet}", "traffic")
+    rows = answer["rows"]
     assert [(row["rate"], row["speculation"]) for row in rows] == [
         (1, False), (1, True), (20, False), (20, True),
     ]  # fmt: skip
@@ -48,47 +48,43 @@ def test_a_gpu_has_a_row_with_and_one_without_for_each_rate(sheet: str) -> None:
         assert row["tokens_per_second"] == row["rate"] * 200
         assert row["request_ms"] == pytest.approx(row["ttft_ms"] + 199 * row["tpot_ms"])
         assert row["tpot_ms_low"] is None
-    assert found["schedule"][0]["first_batch"] == 1
-    assert found["schedule"][-1]["last_batch"] == found["most_sequences"] == 256
-    text = run(f"--rate 1,20 {LENGTHS} {sheet}", "traffic").stdout
+    assert answer["schedule"][0]["first_batch"] == 1
+    assert answer["schedule"][-1]["last_batch"] == answer["most_sequences"] == 256
     assert "requests/s  gamma  batch  ms/token  TTFT ms  speed-up" in text
-    assert f"Capacity: {found['most_requests_per_second']:.3g} requests/s with speculation" in text
+    assert f"Capacity: {answer['most_requests_per_second']:.3g} requests/s with speculation" in text
 
 
 def test_traffic_keeps_gains_of_its_runs_and_stays_within_observed_lengths() -> None:
     light = "--rate 1 --prompt-tokens 100 --output-tokens 300 --prompt-ms 20"
     measured = "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.3,length=2.85"
-    found = run_json(f"{measured} {light}", "traffic")
-    assert run_json(measured)["advised_gamma"] == found["rows"][1]["advised_gamma"] == 3
-    assert [each["gamma"] for each in found["schedule"]] == [3]
+    answer = run_json(f"{measured} {light}", "traffic")
+    assert run_json(measured)["advised_gamma"] == answer["rows"][1]["advised_gamma"] == 3
+    assert [each["gamma"] for each in answer["schedule"]] == [3]
     # K = 4 is the smallest within 1 % of the best; K = 6 was run, and is 1.2 % slower than it.
     longer = "--run gamma=0,tpot=2.36 --run gamma=6,tpot=1.216,length=3.35"
-    found = run_json(f"{longer} {light}", "traffic")
-    assert run_json(longer)["advised_gamma"] == found["rows"][1]["advised_gamma"] == 6
+    answer = run_json(f"{longer} {light}", "traffic")
+    assert run_json(longer)["advised_gamma"] == answer["rows"][1]["advised_gamma"] == 6
     # Longer drafts promise more, but positions beyond 3 were never counted.
     rising = (
         "--run gamma=0,tpot=6.74 --run gamma=3,tpot=5.11,length=2.2 "
         "--run gamma=2,tpot=5.67,length=1.87"
     )
-    found = run_json(f"{rising} {light}", "traffic")
+    answer = run_json(f"{rising} {light}", "traffic")
     assert run_json(rising)["gamma"] > 5
-    assert max(each["gamma"] for each in [*found["schedule"], *found["rows"]]) <= 5
+    assert max(each["gamma"] for each in [*answer["schedule"], *answer["rows"]]) <= 5
 
 
 def test_a_draft_too_long_for_the_load_loses_above_the_break_even_rate(sheet: str) -> None:
-    found = run_json(f"--rate 1 {LENGTHS} {sheet} --gamma 8", "traffic")
-    edge = found["break_even_rate"]
-    assert 0 < edge < found["most_requests_per_second_without"]
+    answer, text = both(f"--rate 1 {LENGTHS} {sheet} --gamma 8", "traffic")
+    edge = answer["break_even_rate"]
+    assert 0 < edge < answer["most_requests_per_second_without"]
     below, above = (
         run_json(f"--rate {share * edge} {LENGTHS} {sheet} --gamma 8", "traffic")["rows"]
         for share in (0.98, 1.02)
     )
     assert below[1]["request_ms"] < below[0]["request_ms"]
     assert not above[1]["stable"] or above[1]["request_ms"] > above[0]["request_ms"]
-    assert (
-        f"Above {edge:.3g} requests/s speculation lengthens"
-        in run(f"--rate 1 {LENGTHS} {sheet} --gamma 8", "traffic").stdout
-    )
+    assert f"Above {edge:.3g} requests/s speculation lengthens" in text
 
 
 def test_traffic_names_the_rates_of_all_three_choices() -> None:
@@ -96,34 +92,34 @@ def test_traffic_names_the_rates_of_all_three_choices() -> None:
         "--run gamma=0,speculating,tpot=7.7,batch=1 --run gamma=0,speculating,tpot=12.5,batch=16"
     )
     words = f"--rate 1 {LENGTHS} {RUNS} --gamma 3"
-    found = run_json(f"{words} {zeros}", "traffic")
-    plain, zero = found["break_even_rate"], found["zero"]["break_even_rate"]
+    answer, text = both(f"{words} {zeros}", "traffic")
+    plain, zero = answer["break_even_rate"], answer["zero"]["break_even_rate"]
     assert 0 < plain < zero
-    text = " ".join(run(f"{words} {zeros}", "traffic").stdout.split())
     assert (
         f"Above {plain:.3g} requests/s a server without speculation is the fastest. One that has "
         f"its draft anyway should draft up to {zero:.3g} requests/s, and nothing (K = 0) beyond."
-    ) in text
+    ) in " ".join(text.split())
     assert run_json(words, "traffic")["zero"] is None
 
 
 def test_an_engine_and_runs_give_intervals(gpu: str) -> None:
     for costs in (f"{gpu} --engine vllm", RUNS):
-        found = run_json(f"--rate 1 {LENGTHS} {costs}", "traffic")
-        for row in found["rows"]:
+        answer = run_json(f"--rate 1 {LENGTHS} {costs}", "traffic")
+        for row in answer["rows"]:
             assert row["tpot_ms_low"] < row["tpot_ms"] < row["tpot_ms_high"]
-        most = found["most_requests_per_second"]
-        assert found["most_requests_per_second_low"] < most < found["most_requests_per_second_high"]
+        most = answer["most_requests_per_second"]
+        assert (
+            answer["most_requests_per_second_low"] < most < answer["most_requests_per_second_high"]
+        )
 
 
 def test_a_rate_that_only_some_draws_sustain_has_a_risk_of_overload(gpu: str) -> None:
     words = f"{LENGTHS} {gpu} --engine vllm"
-    found = run_json(f"--rate 1 {words}", "traffic")
-    rate = 0.9 * found["most_requests_per_second"]
-    rows = run_json(f"--rate {rate} {words}", "traffic")["rows"]
-    text = run(f"--rate {rate} {words}", "traffic").stdout
-    assert found["draws"] == DRAWS
-    for row, line in zip(rows, text.splitlines()[1:3], strict=True):
+    answer = run_json(f"--rate 1 {words}", "traffic")
+    rate = 0.9 * answer["most_requests_per_second"]
+    beyond, text = both(f"--rate {rate} {words}", "traffic")
+    assert answer["draws"] == DRAWS
+    for row, line in zip(beyond["rows"], text.splitlines()[1:3], strict=True):
         assert 0.06 < row["overload_risk"] < 1
         assert row["unborne_draws"] == pytest.approx(DRAWS * row["overload_risk"])
         assert row["tpot_ms_high"] is None
@@ -140,31 +136,34 @@ def test_the_advised_gamma_of_a_rate_is_the_one_that_plan_advises_there(
     head = LLAMA | {"num_hidden_layers": 1, "draft_vocab_size": 32000}
     (tmp_path / "draft.json").write_text(json.dumps(head), encoding="utf-8")
     words = f"{gpu} --engine vllm"
-    found = run_json(f"--rate 0.001 --prompt-tokens 10 --output-tokens 3000 {words}", "traffic")
+    answer = run_json(f"--rate 0.001 --prompt-tokens 10 --output-tokens 3000 {words}", "traffic")
     plan = run_json(f"{words} --context 1510")
-    assert found["rows"][1]["advised_gamma"] == found["schedule"][0]["gamma"]
-    assert found["schedule"][0]["gamma"] == plan["advised_gamma"]
-    assert found["rows"][1]["gain_probability"] == pytest.approx(plan["gain_probability"], abs=0.05)
+    assert answer["rows"][1]["advised_gamma"] == answer["schedule"][0]["gamma"]
+    assert answer["schedule"][0]["gamma"] == plan["advised_gamma"]
+    assert answer["rows"][1]["gain_probability"] == pytest.approx(
+        plan["gain_probability"], abs=0.05
+    )
 
 
 def test_a_single_output_token_has_no_time_between_tokens(gpu: str) -> None:
     words = f"--rate 3 --prompt-tokens 500 --output-tokens 1 {gpu} --slo ttft=100"
-    for row in run_json(words, "traffic")["rows"]:
+    answer, text = both(words, "traffic")
+    for row in answer["rows"]:
         assert row["tpot_ms"] is row["tpot_ms_low"] is None
         assert row["batch"] == 0
         assert row["request_ms"] == row["ttft_ms"] > 0
         assert row["on_target"] is True
-    assert run(words, "traffic").stdout.splitlines()[1].split()[2:4] == ["0.0", "-"]
+    assert text.splitlines()[1].split()[2:4] == ["0.0", "-"]
     assert "-" in run(f"{words} --simulate --requests 50", "traffic").stdout.splitlines()[-1]
 
 
 def test_rates_that_miss_the_latency_targets_are_marked(gpu: str) -> None:
     words = f"--rate 1,12 {LENGTHS} {gpu} --slo tpot=7"
-    rows = run_json(words, "traffic")["rows"]
-    met = [row["on_target"] for row in rows]
+    answer, text = both(words, "traffic")
+    met = [row["on_target"] for row in answer["rows"]]
     assert True in met
     assert False in met
-    lines = run(words, "traffic").stdout.splitlines()[1:5]
+    lines = text.splitlines()[1:5]
     assert ["misses the targets" not in line for line in lines] == met
 
 
@@ -180,9 +179,9 @@ def test_a_capacity_above_the_limit_of_prompts_is_not_printed(
 
 
 def test_runs_of_several_batches_are_met_at_their_batch() -> None:
-    found = run_json(f"--rate 0.01 {LENGTHS} {RUNS} --gamma 3", "traffic")["rows"]
-    assert found[0]["tpot_ms"] == pytest.approx(7, rel=0.02)
-    assert found[1]["tpot_ms"] == pytest.approx(4, rel=0.05)
+    answer = run_json(f"--rate 0.01 {LENGTHS} {RUNS} --gamma 3", "traffic")["rows"]
+    assert answer[0]["tpot_ms"] == pytest.approx(7, rel=0.02)
+    assert answer[1]["tpot_ms"] == pytest.approx(4, rel=0.05)
 
 
 def test_a_profile_gives_its_acceptance_and_its_costs_by_batch(tmp_path: Path) -> None:
@@ -206,8 +205,8 @@ def test_a_profile_tells_how_requests_differ(tmp_path: Path) -> None:
     path = tmp_path / "profile.json"
     write_profile(replace(PROFILE, left_out=apart), path)
     words = f"--rate 0.2 {LENGTHS} --prompt-ms 20 --profile {path} --simulate --requests 50"
-    found = run(f"{words} --json", "traffic")
-    policies = [each["policy"] for each in json.loads(found.stdout)["simulated"]]
+    answer = run(f"{words} --json", "traffic")
+    policies = [each["policy"] for each in json.loads(answer.stdout)["simulated"]]
     assert policies == ["none", "fixed", "schedule", "request"]
     alike = run(f"{words} --alpha-spread 0 --json", "traffic")
     assert len(json.loads(alike.stdout)["simulated"]) == 3
@@ -230,15 +229,15 @@ def test_prompts_apart_slow_decoding_more_than_chunks(gpu: str) -> None:
 
 def test_the_simulation_stands_beside_the_closed_form(gpu: str) -> None:
     words = f"--rate 10 {LENGTHS} {gpu} --simulate --requests 2000 --alpha-spread 0.1"
-    found = run_json(f"{words} --slo ttft=500,tpot=11", "traffic")
-    by_policy = {each["policy"]: each for each in found["simulated"]}
+    answer = run_json(f"{words} --slo ttft=500,tpot=11", "traffic")
+    by_policy = {each["policy"]: each for each in answer["simulated"]}
     assert list(by_policy) == ["none", "fixed", "schedule", "request"]
-    for row, policy in zip(found["rows"], ("none", "fixed"), strict=True):
+    for row, policy in zip(answer["rows"], ("none", "fixed"), strict=True):
         assert by_policy[policy]["tpot_ms"] == pytest.approx(row["tpot_ms"], rel=0.1)
     fixed = by_policy["fixed"]
     assert fixed["tpot_ms_p50"] < fixed["tpot_ms_p90"] < fixed["tpot_ms_p99"]
     assert 0 <= fixed["goodput"] <= 10
-    assert found["slo_requests_per_second"] > 0
+    assert answer["slo_requests_per_second"] > 0
     assert run_json(f"{words} --seed 1", "traffic") != run_json(f"{words} --seed 2", "traffic")
 
 
@@ -246,20 +245,20 @@ def test_a_trace_gives_its_own_rate_and_lengths(gpu: str, tmp_path: Path) -> Non
     path = tmp_path / "trace.csv"
     rows = "".join(f"{i / 2},{300 + i},{50 + i}\n" for i in range(100))
     path.write_text("time,prompt_tokens,output_tokens\n" + rows, encoding="utf-8")
-    found = run_json(f"--trace {path} {gpu} --simulate", "traffic")
-    assert found["rows"][0]["rate"] == pytest.approx(2.0)
-    assert found["output_tokens"] == 99.5
-    assert len(found["simulated"]) == 3
+    answer = run_json(f"--trace {path} {gpu} --simulate", "traffic")
+    assert answer["rows"][0]["rate"] == pytest.approx(2.0)
+    assert answer["output_tokens"] == 99.5
+    assert len(answer["simulated"]) == 3
     assert run_json(f"--trace {path} {gpu} --rate 3", "traffic")["rows"][0]["rate"] == 3
 
 
 def test_a_rate_beyond_the_capacity_says_so_and_the_others_are_shown(gpu: str) -> None:
     words = f"--rate 1,900 {LENGTHS} {gpu} --engine vllm"
-    borne, _, beyond, _ = run_json(words, "traffic")["rows"]
+    answer, text = both(words, "traffic")
+    borne, _, beyond, _ = answer["rows"]
     assert (borne["stable"], beyond["stable"]) == (True, False)
     assert beyond["tpot_ms"] is None
     assert beyond["tokens_per_second"] < 900 * 200
-    text = run(words, "traffic").stdout
     assert "overloaded (max " in text
     alone = run_json(f"--rate 1 {LENGTHS} {gpu} --engine vllm", "traffic")["rows"][0]
     known = {name: value for name, value in alone.items() if value is not None}
@@ -274,10 +273,10 @@ def test_a_figure_is_drawn(gpu: str, tmp_path: Path) -> None:
 
 def test_a_burst_is_done_when_its_last_token_is(gpu: str, tmp_path: Path) -> None:
     words = f"{LENGTHS} {gpu} --cost-model roofline"
-    found = run_json(f"--burst 64 {words}", "traffic")
-    none, fixed, schedule = found["rows"]
-    assert found["burst"] == 64
-    assert [row["policy"] for row in found["rows"]] == ["none", "fixed", "schedule"]
+    answer = run_json(f"--burst 64 {words}", "traffic")
+    none, fixed, schedule = answer["rows"]
+    assert answer["burst"] == 64
+    assert [row["policy"] for row in answer["rows"]] == ["none", "fixed", "schedule"]
     one, four = (
         run_json(f"--burst {count} {words} --slots 1", "traffic")["rows"][0]["seconds"]
         for count in (1, 4)
@@ -298,30 +297,32 @@ def test_a_gain_in_doubt_at_every_rate_is_named_once() -> None:
     models = "--target-config docs/configs/llama-3.1-8b.json --gpu h100 --cost-model public "
     head = f"{models}--draft-config docs/configs/llama-3.1-8b-eagle3.json --alpha 0.55"
     asked = f"--rate 1,9 --prompt-tokens 2000 --output-tokens 300 {head}"
-    found, text = run_json(asked, "traffic"), " ".join(run(asked, "traffic").stdout.split())
+    answer, text = both(asked, "traffic")
+    text = " ".join(text.split())
     assert "shortens requests at every rate below the capacity. A gain, by" in text
-    for row in found["rows"][1::2]:
+    for row in answer["rows"][1::2]:
         words, chance = certainty(row["gain_probability"]), percentage(row["gain_probability"])
         assert f"{words} at {row['rate']:g}" in text
         assert f" {chance} % " in text
-    slow, quick = found["rows"][:2]
+    slow, quick = answer["rows"][:2]
     assert f" {slow['request_ms'] / quick['request_ms']:.2f} " in text
 
 
 def test_a_schedule_ends_where_the_memory_does_and_names_the_rest(sheet: str) -> None:
     long = f"--rate 1 --prompt-tokens 16000 --output-tokens 300 {sheet}"
-    found = run_json(long, "traffic")
-    assert found["schedule"][-1]["last_batch"] == found["most_sequences"] < 256
-    assert "No limit of captured graphs is assumed" in run(long, "traffic").stdout
+    answer, text = both(long, "traffic")
+    assert answer["schedule"][-1]["last_batch"] == answer["most_sequences"] < 256
+    assert "No limit of captured graphs is assumed" in text
 
 
 def test_rates_near_the_capacity_say_that_their_times_are_too_short(sheet: str) -> None:
     most = run_json(f"--rate 1 {LENGTHS} {sheet}", "traffic")["most_requests_per_second"]
     asked = f"--rate {0.5 * most:.3f},{0.9 * most:.3f} {LENGTHS} {sheet} --gamma 3"
-    rows = [row for row in run_json(asked, "traffic")["rows"] if row["speculation"]]
+    answer, text = both(asked, "traffic")
+    rows = [row for row in answer["rows"] if row["speculation"]]
     assert [row["near_capacity"] for row in rows] == [False, True]
     warning = "~ Above 80 % of the capacity these times may be too short"
-    assert warning in run(asked, "traffic").stdout
+    assert warning in text
     assert warning not in run(f"{asked} --simulate --requests 200", "traffic").stdout
 
 
@@ -330,9 +331,10 @@ def test_times_are_trusted_less_where_chunks_are_long(sheet: str, chunk: int, ne
     load = f"--prompt-tokens 1000 --output-tokens 60 --chunk-tokens {chunk} --gamma 3 {sheet}"
     most = run_json(f"--rate 1 {load}", "traffic")["most_requests_per_second"]
     asked = f"--rate {0.2 * most:.3f},{0.6 * most:.3f} {load}"
-    rows = [row for row in run_json(asked, "traffic")["rows"] if row["speculation"]]
+    answer, text = both(asked, "traffic")
+    rows = [row for row in answer["rows"] if row["speculation"]]
     assert [row["near_capacity"] for row in rows] == [False, near]
-    assert ("~ Above 30 % of the capacity" in run(asked, "traffic").stdout) == near
+    assert ("~ Above 30 % of the capacity" in text) == near
 
 
 def test_replicas_are_servers_at_their_part_of_the_rate(sheet: str) -> None:
@@ -356,41 +358,39 @@ def test_the_replicas_that_a_row_needs_carry_its_rate_and_one_fewer_do_not(sheet
 
 
 def test_a_row_has_the_capacity_of_its_gamma(sheet: str) -> None:
-    both = f"--rate 2 {LENGTHS} {sheet}"
-    row = run_json(f"{both} --gamma 3", "traffic")["rows"][1]
-    alone = run_json(f"{both} --gamma 3", "traffic")
-    assert row["most_requests_per_second"] == alone["most_requests_per_second"]
-    plain = run_json(both, "traffic")
-    assert plain["rows"][0]["most_requests_per_second"] == pytest.approx(
-        plain["most_requests_per_second_without"]
-    )
-    assert "capacity" in run(both, "traffic").stdout.splitlines()[0]
+    words = f"--rate 2 {LENGTHS} {sheet}"
+    fixed = run_json(f"{words} --gamma 3", "traffic")
+    most = "most_requests_per_second"
+    assert fixed["rows"][1][most] == fixed[most]
+    plain, text = both(words, "traffic")
+    assert plain["rows"][0][most] == pytest.approx(plain[f"{most}_without"])
+    assert "capacity" in text.splitlines()[0]
 
 
 def test_gamma_by_batch_is_compared_with_the_best_fixed_gamma_as_simulated(gpu: str) -> None:
     asked = f"--rate 4,12 {LENGTHS} {gpu} --engine vllm --simulate --requests 6000"
-    found = run_json(asked, "traffic")
-    assert len(found["schedule"]) > 1
-    for row in found["rows"][1::2]:
+    answer, text = both(asked, "traffic")
+    assert len(answer["schedule"]) > 1
+    for row in answer["rows"][1::2]:
         times = {
             each["policy"]: each["ttft_ms"] + 199 * each["tpot_ms"]
-            for each in found["simulated"]
+            for each in answer["simulated"]
             if each["rate"] == row["rate"]
         }
         simulated = 100 * (times["fixed"] / times["schedule"] - 1)
         assert row["by_batch"]["faster_percent"] == pytest.approx(simulated, abs=1)
-    assert "K by batch" in run(asked, "traffic").stdout.splitlines()[0]
+    assert "K by batch" in text.splitlines()[0]
 
 
 def test_each_machine_has_the_answer_that_it_has_alone(sheet: str) -> None:
     load = f"--rate 2 {LENGTHS} {sheet}".replace("--gpu h100", "--gpu h100,l40s --tp 1,2")
-    found = run_json(load, "traffic")["machines"]
-    assert [(each["gpu"], each["tp"]) for each in found] == [
+    answer, text = both(load, "traffic")
+    machines = answer["machines"]
+    assert [(each["gpu"], each["tp"]) for each in machines] == [
         ("h100-sxm", 1), ("h100-sxm", 2), ("l40s", 1), ("l40s", 2),
     ]  # fmt: skip
     alone = run_json(load.replace("h100,l40s --tp 1,2", "l40s --tp 2"), "traffic")
-    assert found[3] == {"gpu": "l40s", "tp": 2, **alone}
-    text = run(load, "traffic").stdout
+    assert machines[3] == {"gpu": "l40s", "tp": 2, **alone}
     assert "capacity with speculation" in text.splitlines()[0]
     assert "\nl40s, TP 2\n" in text
     refused = run(f"{load} --burst 8".replace("--rate 2 ", ""), "traffic")
