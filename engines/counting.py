@@ -91,12 +91,12 @@ class Counts:
         return self._combined(earlier, sub)
 
     def _combined(self, other: Self, combine: Callable[[int, int], int]) -> Self:
-        listed = all(each.by_position or each.accepted == 0 for each in (self, other))
+        listed = all(counts.by_position or counts.accepted == 0 for counts in (self, other))
         positions = zip_longest(self.by_position, other.by_position, fillvalue=0)
         totals = [(c.drafts, c.drafted, c.accepted) for c in (self, other)]
         pairs = [*zip(*totals, strict=True), *(positions if listed else ())]
-        drafts, drafted, accepted, *rest = found = [combine(*pair) for pair in pairs]
-        if min(found) < 0:
+        drafts, drafted, accepted, *rest = combined = [combine(*pair) for pair in pairs]
+        if min(combined) < 0:
             raise restarted(other, self)
         parts = [c.drafts if c.drafting is None else c.drafting for c in (self, other)]
         drafting = combine(parts[0], parts[1])

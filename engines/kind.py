@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def never_zero(ranges: Sequence[Range]) -> tuple[Range, ...]:
     """Returns γ by batch size with γ = 1 in place of 0, for engines that handle γ = 0 badly."""
-    groups = (list(some) for _, some in groupby(ranges, lambda each: max(each.gamma, 1)))
+    groups = (list(some) for _, some in groupby(ranges, lambda part: max(part.gamma, 1)))
     return tuple(
         replace(some[0], gamma=max(some[0].gamma, 1), last_batch=some[-1].last_batch)
         for some in groups
@@ -143,8 +143,8 @@ class PrintedCounts:
 
     def read(self, text: Any, gamma: int | None) -> Observation:
         """Returns the counts in a text or JSON object; gamma: γ stated by the user."""
-        found: Observation = later(f"engines.observing.{self.reader}")(text, gamma)
-        return found
+        observation: Observation = later(f"engines.observing.{self.reader}")(text, gamma)
+        return observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ class EngineSettings:
 @cache
 def engine_kinds() -> Mapping[str, EngineKind]:
     """Returns all kinds of engine by name: the `KIND` of each module of `engines.kinds`."""
-    kinds = (each for each in members("engines.kinds") if isinstance(each, EngineKind))
+    kinds = (value for value in members("engines.kinds") if isinstance(value, EngineKind))
     return MappingProxyType({kind.name: kind for kind in sorted(kinds, key=attrgetter("name"))})
 
 

@@ -90,7 +90,11 @@ def _scrape(source: str, gamma: int | None, timeout_seconds: float) -> Observati
     parts = urlsplit(source)
     base = f"{parts.scheme}://{parts.netloc}"
     known = _printing("metrics")
-    paths = [parts.path] if parts.path.strip("/") else dict.fromkeys(each.page for _, each in known)
+    paths = (
+        [parts.path]
+        if parts.path.strip("/")
+        else dict.fromkeys(printed.page for _, printed in known)
+    )
     first, *others = (f"{base}{path}?{parts.query}".rstrip("?") for path in paths)
     rest = (_page(url, timeout_seconds) for url in others)
     for page in chain([get_text(first, timeout_seconds=timeout_seconds)], rest):
@@ -99,8 +103,8 @@ def _scrape(source: str, gamma: int | None, timeout_seconds: float) -> Observati
                 version = _version(base, metrics.version_page, timeout_seconds)
                 return replace(metrics.read(page, gamma), version=version)
     titles = listed([f"{kind.title}'s" for kind, _ in known])
-    found = kind_of_text(page) if page.lstrip().startswith("<") else "none of their metrics"
-    raise ValueError(f"a metrics page must be {titles}, got {found}")
+    given = kind_of_text(page) if page.lstrip().startswith("<") else "none of their metrics"
+    raise ValueError(f"a metrics page must be {titles}, got {given}")
 
 
 def _version(base: str, path: str | None, timeout_seconds: float) -> str | None:
@@ -157,18 +161,18 @@ def _file(blocks: Iterator[str], gamma: int | None) -> Observation:
 
 def _answer(value: dict[str, Any], gamma: int | None) -> Observation:
     """Returns the counts in a JSON object of any engine, with the request's category if stated."""
-    known = [each for _, each in _printing("JSON")]
+    known = [printed for _, printed in _printing("JSON")]
     # The mark that lies deepest identifies a file best.
-    found = max(known, key=lambda each: max(_depth(value, mark) for mark in each.marks))
-    if any(_depth(value, mark) for mark in found.marks):
-        counted = found.read(value, gamma)
+    likeliest = max(known, key=lambda printed: max(_depth(value, mark) for mark in printed.marks))
+    if any(_depth(value, mark) for mark in likeliest.marks):
+        counted = likeliest.read(value, gamma)
         labels = (text_of(value, key) for key in CATEGORIES)
         label = next((label for label in labels if label is not None), None)
         named = tuple(request._replace(category=label) for request in counted.requests)
         return replace(counted, requests=named)
     got = ", ".join(map(str, [*value][:5])) or "nothing"
     hint = next((f": {hint}" for key, hint in UNCOUNTED.items() if key in value), "")
-    programs = listed([f"{each.marks[0]} ({each.program})" for each in known])
+    programs = listed([f"{printed.marks[0]} ({printed.program})" for printed in known])
     raise ValueError(f"JSON of drafts must have {programs}, got {got}{hint}")
 
 
@@ -184,7 +188,7 @@ def _depth(value: Any, mark: str) -> int:
 
 def _printing(form: str) -> list[tuple[EngineKind, PrintedCounts]]:
     kinds = engine_kinds().values()
-    return [(kind, each) for kind in kinds for each in kind.prints if each.form == form]
+    return [(kind, printed) for kind in kinds for printed in kind.prints if printed.form == form]
 
 
 def _is_page(text: str, metrics: PrintedCounts) -> bool:

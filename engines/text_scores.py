@@ -38,7 +38,7 @@ class TextScores:
     def of(cls, logprobs: ArrayLike, ranks: ArrayLike) -> TextScores:
         """Returns scores; refuses log-probabilities that are NaN or above 0, and ranks below 1."""
         logs = np.asarray(logprobs, dtype=np.float64)
-        found = np.asarray(ranks, dtype=np.int64)
+        checked = np.asarray(ranks, dtype=np.int64)
         bad = ~(logs <= 1e-6)
         if bad.any():
             position = int(bad.argmax())
@@ -46,9 +46,9 @@ class TextScores:
                 "log-probabilities of a text must be numbers of at most 0, "
                 f"got {logs[position]} at its token {position}"
             )
-        if (found < 1).any():
-            raise ValueError(f"ranks of tokens must be at least 1, got {found.min()}")
-        return cls(logs, found)
+        if (checked < 1).any():
+            raise ValueError(f"ranks of tokens must be at least 1, got {checked.min()}")
+        return cls(logs, checked)
 
 
 def acceptance(
@@ -95,11 +95,11 @@ def scores_of(logits: Any, tokens: Sequence[int], *, temperature: float = 1.0) -
     import torch
 
     rows, text = logits.double(), torch.tensor(tokens)[:, None]
-    own, less = rows.gather(1, text), torch.arange(rows.shape[1]) < text
+    of_text, less = rows.gather(1, text), torch.arange(rows.shape[1]) < text
     logs = torch.log_softmax(rows / (temperature if temperature > 0 else 1.0), dim=-1)
     return TextScores.of(
         logs.gather(1, text)[:, 0].numpy(),
-        ((rows > own) | ((rows == own) & less)).sum(dim=-1).numpy() + 1,
+        ((rows > of_text) | ((rows == of_text) & less)).sum(dim=-1).numpy() + 1,
     )
 
 
@@ -134,11 +134,11 @@ def engine_scorer(engine: Engine) -> Scorer:
                 "temperature must be 0 or 1 where the server scores texts, whose log-probabilities "
                 f"are of temperature 1, got {temperature:g}"
             )
-        found = []
+        scores = []
         for setting in (Setting(0), Setting(0, model="draft")):
             served: AbstractContextManager[Any] = engine.serve(setting)
             with served as server:
-                found.append([server.score(*text) for text in texts])
-        return list(zip(*found, strict=True))
+                scores.append([server.score(*text) for text in texts])
+        return list(zip(*scores, strict=True))
 
     return scored

@@ -46,7 +46,7 @@ def run_in_turns(
             some = prompts[start : start + size]
             if some and start % size == 0:
                 seed = timing.seed + start + (repeat + 1) * len(prompts)
-                found = write(some, case, seed, progress=timing.progress)
+                written = write(some, case, seed, progress=timing.progress)
                 done = runs[case][arm]
-                done[repeat:] = [done[repeat] + found if repeat < len(done) else found]
+                done[repeat:] = [done[repeat] + written if repeat < len(done) else written]
     return runs

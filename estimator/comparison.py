@@ -112,8 +112,10 @@ def compare_files(a: Path, b: Path) -> Comparison:
     by_draft = any(len({row.draft for row in validation.rows}) > 1 for validation in validations)
     names = SETTING if by_draft else SETTING[1:]
     (left, prompts, before), (right, others, after) = (
-        _of_profile(each, path) if isinstance(each, Profile) else _of_rows(each, path, names)
-        for each, path in zip(files, (a, b), strict=True)
+        _of_profile(document, path)
+        if isinstance(document, Profile)
+        else _of_rows(document, path, names)
+        for document, path in zip(files, (a, b), strict=True)
     )
     for path, identified in ((a, prompts), (b, others)):
         if not identified:

@@ -53,7 +53,7 @@ def loaded(request: GenerateAlone, gammas: Sequence[int] = ()) -> LoadedPair:
     require_one_process("generate")
     if "" in request.stop_strings:
         raise ValueError("a stop string must have at least one character, got ''")
-    found = load(
+    pair = load(
         request.models,
         request.text,
         sampling=request.sampling,
@@ -62,9 +62,9 @@ def loaded(request: GenerateAlone, gammas: Sequence[int] = ()) -> LoadedPair:
         gammas=gammas,
     )
     if not request.stop_strings:
-        return found
-    strings = StopStrings(request.stop_strings, found.tokenizer.decode)
-    return replace(found, stopping=replace(found.stopping, stop_strings=strings))
+        return pair
+    strings = StopStrings(request.stop_strings, pair.tokenizer.decode)
+    return replace(pair, stopping=replace(pair.stopping, stop_strings=strings))
 
 
 def started(request: GenerateAlone, loaded: LoadedPair, session: Session, rule: Rule) -> Started:
@@ -129,7 +129,7 @@ def generate_beams(request: GenerateBeams) -> tuple[BeamSearch, list[str]]:
                 f"prompt and new tokens must fit the {limit} positions of both models, got "
                 f"{longest}"
             )
-    found = beam_search(
+    search = beam_search(
         loaded.target,
         ids,
         search=BeamSettings(request.beams, stopping.max_new_tokens, frozenset(stopping.end_ids)),
@@ -138,4 +138,4 @@ def generate_beams(request: GenerateBeams) -> tuple[BeamSearch, list[str]]:
         gamma=request.gamma,
     )
     decode: Any = loaded.tokenizer.decode
-    return found, [decode(list(beam.tokens), skip_special_tokens=True) for beam in found.beams]
+    return search, [decode(list(beam.tokens), skip_special_tokens=True) for beam in search.beams]

@@ -118,7 +118,7 @@ def steps_out_of_order(
     seconds: seconds per step, by γ.
     ratio: returns, for a smaller and a larger γ, the interval of time(larger) / time(smaller).
     """
-    found: dict[int, str] = {}
+    sentences: dict[int, str] = {}
     for shorter, longer in pairwise(sorted(seconds)):
         _, high = ratio(shorter, longer)
         if high is not None and high < 1:
@@ -126,5 +126,5 @@ def steps_out_of_order(
                 f"a step takes {1e3 * seconds[longer]:.2f} ms at gamma {longer} and "
                 f"{1e3 * seconds[shorter]:.2f} at gamma {shorter}"
             )
-            found |= {gamma: sentence for gamma in (shorter, longer) if gamma not in found}
-    return found
+            sentences |= {gamma: sentence for gamma in (shorter, longer) if gamma not in sentences}
+    return sentences

@@ -12,5 +12,5 @@ def members(*folders: str) -> Iterator[Any]:
     folders: dotted names of packages.
     """
     for folder in folders:
-        for found in pkgutil.iter_modules(importlib.import_module(folder).__path__):
-            yield from vars(importlib.import_module(f"{folder}.{found.name}")).values()
+        for module in pkgutil.iter_modules(importlib.import_module(folder).__path__):
+            yield from vars(importlib.import_module(f"{folder}.{module.name}")).values()

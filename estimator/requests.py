@@ -67,7 +67,7 @@ class Measure(TimedPair):
     def flags(self) -> tuple[str, ...]:
         """The options, as text, that the user stated and that change how passes run."""
         stated = {"compile": self.compiling, "device-map": self.models.device_map}
-        known = (each for each in stated.items() if each[1] not in ("off", None))
+        known = (option for option in stated.items() if option[1] not in ("off", None))
         return tuple(f"--{name} {value}" for name, value in known)
 
 

@@ -44,9 +44,9 @@ def _fixed(gamma: int, draft: Drafted, *_: object) -> str:
 def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
     # A batch takes the steps of the largest batch size named that is not above it. Given one number
     # of steps for each it does not adapt to acceptance; it schedules only its EAGLE kinds of draft.
-    slots = {str(each.first_batch): {"candidate_steps": [each.gamma]} for each in ranges}
-    steps = max(each.gamma for each in ranges)
-    zero = any(each.gamma == 0 for each in ranges)
+    slots = {str(part.first_batch): {"candidate_steps": [part.gamma]} for part in ranges}
+    steps = max(part.gamma for part in ranges)
+    zero = any(part.gamma == 0 for part in ranges)
     return "\n".join(
         (
             *([_ZERO] if zero else []),

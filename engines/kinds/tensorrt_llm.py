@@ -39,7 +39,7 @@ def _fixed(gamma: int, draft: Drafted, *_: object) -> str:
 
 
 def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
-    lengths = {each.last_batch: each.gamma for each in never_zero(ranges)}
+    lengths = {part.last_batch: part.gamma for part in never_zero(ranges)}
     return f"{_FLOOR}\n" + _drafting(
         draft,
         max_draft_len=max(lengths.values()),

@@ -77,12 +77,12 @@ def _fixed(gamma: int, draft: Drafted, verification: str | None, _p_min: float |
 
 
 def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
-    config = _config(max(each.gamma for each in ranges), draft)
+    config = _config(max(part.gamma for part in ranges), draft)
     drafting = never_zero(ranges)
     config["num_speculative_tokens_per_batch_size"] = [
-        [each.first_batch, each.last_batch, each.gamma] for each in drafting
+        [part.first_batch, part.last_batch, part.gamma] for part in drafting
     ]
-    first = next((each.first_batch for each in ranges if each.gamma == 0), None)
+    first = next((part.first_batch for part in ranges if part.gamma == 0), None)
     comments = [_SCHEDULED, *([] if first is None else [_NO_ZERO.format(batch=first)])]
     comments += [] if config["method"] in _TESTED else [_UNTESTED]
     return "\n".join([*comments, _flag(config)])

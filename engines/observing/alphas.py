@@ -50,8 +50,10 @@ def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> Ra
         ended_here = hits[position - 1] - hits[position]
         whole = min(ended_here, left_out // (gamma - position))
         fewest, left_out = fewest - whole, left_out - whole * (gamma - position)
-    found = rate_interval(accepted, accepted + most)
-    return RateInterval(found.value, found.low, rate_interval(accepted, accepted + fewest).high)
+    interval = rate_interval(accepted, accepted + most)
+    return RateInterval(
+        interval.value, interval.low, rate_interval(accepted, accepted + fewest).high
+    )
 
 
 def alpha_of_totals(accepted: int, *, drafted: int, drafts: int, gamma: int) -> RateInterval:

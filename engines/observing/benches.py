@@ -20,18 +20,21 @@ def read_aiperf_record(record: Mapping[str, Any], gamma: int | None) -> Observat
 
     gamma: drafted tokens per block, if the record does not state them; 0: no drafts.
     """
-    found, tokens = record.get("spec_decode_acceptance"), _metric(record, "usage_completion_tokens")
+    printed, tokens = (
+        record.get("spec_decode_acceptance"),
+        _metric(record, "usage_completion_tokens"),
+    )
     tokens = tokens or _metric(record, "output_sequence_length")
     # The time between the first token and the last.
     timed = times(_metric(record, "decode_duration") / 1e3, tokens - 1)
-    if not isinstance(found, Mapping):
+    if not isinstance(printed, Mapping):
         if gamma == 0:
             return Observation(kind="vllm", origin="bench", timed=timed)
         raise ValueError(
             f"a record of AIPerf must have spec_decode_acceptance, got none: {_COUNTED}"
         )
     counted = _counted(
-        found, found.get("acceptance_histogram"), gamma, found.get("num_spec_tokens")
+        printed, printed.get("acceptance_histogram"), gamma, printed.get("num_spec_tokens")
     )
     return replace(counted.over_all_steps(tokens - 1), timed=timed).of_one_request()
 
@@ -93,12 +96,12 @@ def read_guidellm(report: Mapping[str, Any], gamma: int | None) -> Observation:
     for place, benchmark in enumerate(benchmarks if isinstance(benchmarks, list) else []):
         requests = benchmark["requests"]["successful"]
         answers = [_guidellm_answer(request) for request in requests]
-        own = [read_answer(answer, gamma) for answer in answers if answer["metrics"]]
-        counted += own
+        observations = [read_answer(answer, gamma) for answer in answers if answer["metrics"]]
+        counted += observations
         latency = benchmark["metrics"]["inter_token_latency_ms"]["successful"]
         batch = benchmark["config"]["strategy"].get("max_concurrency")
         if number(latency, "mean") > 0 and isinstance(batch, int):
-            length = reduce(add, own).block_efficiency if own else None
+            length = reduce(add, observations).block_efficiency if observations else None
             speed = batch / latency["mean"] * 1e3
             intervals.append(LogInterval(str(place), batch, speed, length))
     timed: Timed | None = LogTimes.of(intervals)
@@ -118,11 +121,11 @@ def _guidellm_answer(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _counted(
-    found: Mapping[str, Any], histogram: Any, gamma: int | None, stated: int | None
+    printed: Mapping[str, Any], histogram: Any, gamma: int | None, stated: int | None
 ) -> Observation:
     """Returns counts; histogram: number of steps by number of accepted tokens, as text."""
     names = ("num_spec_steps", "num_draft_tokens", "num_accepted_draft_tokens")
-    steps, drafted, accepted = (whole_number(found, name) for name in names)
+    steps, drafted, accepted = (whole_number(printed, name) for name in names)
     if not isinstance(histogram, Mapping):
         raise ValueError(f"acceptance_histogram must be an object, got {histogram!r}")
     taken = {int(hits): whole_number(histogram, hits) for hits in histogram}
@@ -150,8 +153,8 @@ def _users(result: Mapping[str, Any]) -> int | None:
     """Returns the number of simultaneous requests that a run of AIPerf states."""
     phases = (result.get("input_config") or {}).get("phases") or []
     users = {phase.get("concurrency") for phase in phases if phase.get("kind") == "profiling"}
-    found = users.pop() if len(users) == 1 else None
-    return found if isinstance(found, int) else None
+    user = users.pop() if len(users) == 1 else None
+    return user if isinstance(user, int) else None
 
 
 def _metric(record: Mapping[str, Any], name: str) -> float:

@@ -76,17 +76,17 @@ class LogTimes(Timed):
     @classmethod
     def of(cls, lines: Sequence[LogInterval]) -> LogTimes | None:
         """Returns the times of these lines; None if no token was timed."""
-        found = by_batch(lines)
-        if not found:
+        batches = by_batch(lines)
+        if not batches:
             return None
-        usual = max(found, key=lambda each: (each.lines, each.batch))
+        usual = max(batches, key=lambda batch: (batch.lines, batch.batch))
         # A log does not state how long an interval was: one token stands for a line's.
         seconds = usual.seconds_per_token * usual.lines
         return cls(seconds, usual.lines, usual.batch, tuple(lines))
 
     def __add__(self, other: Timed) -> Timed:
-        found = LogTimes.of(self.lines + lines_of(other))
-        return self if found is None else found
+        times = LogTimes.of(self.lines + lines_of(other))
+        return self if times is None else times
 
     def since(self, earlier: Timed) -> Timed | None:
         return LogTimes.of(self.lines[len(lines_of(earlier)) :])
@@ -104,11 +104,11 @@ def by_batch(lines: Sequence[LogInterval]) -> tuple[AtBatch, ...]:
     intervals with about as many requests at both ends count. If there are none, each line counts
     with the requests at its end, although it may cover a server's start.
     """
-    found = defaultdict(list)
+    lines_by_batch = defaultdict(list)
     for batch, line in _steady(lines) or [(line.running, line) for line in lines]:
         if batch > 0 and line.tokens_per_second > 0:
-            found[batch].append(line)
-    return tuple(_at_batch(batch, found[batch]) for batch in sorted(found))
+            lines_by_batch[batch].append(line)
+    return tuple(_at_batch(batch, lines_by_batch[batch]) for batch in sorted(lines_by_batch))
 
 
 def _steady(lines: Sequence[LogInterval]) -> list[tuple[int, LogInterval]]:
@@ -116,7 +116,7 @@ def _steady(lines: Sequence[LogInterval]) -> list[tuple[int, LogInterval]]:
     by_engine = defaultdict(list)
     for line in lines:
         by_engine[line.engine].append(line)
-    pairs = [pair for each in by_engine.values() for pair in pairwise(each)]
+    pairs = [pair for engine_lines in by_engine.values() for pair in pairwise(engine_lines)]
     ends = [(sorted((before.running, line.running)), line) for before, line in pairs]
     return [
         (round((low + high) / 2), line)

@@ -65,14 +65,14 @@ def request_lengths(
     times = tokens[:, None] * (chances @ seconds)
     one = int(times.sum(axis=0).argmin())
     shares = np.bincount(seconds.argmin(axis=1), chances.mean(axis=0), minlength=len(gammas))
-    own = np.array([times[category == at].sum(axis=0) for at in range(len(names))])
+    by_category = np.array([times[category == at].sum(axis=0) for at in range(len(names))])
     return RequestLengths(
         one_gamma=int(gammas[one]),
         best=tuple(gammas[times.argmin(axis=1)].tolist()),
         shares={int(gammas[at]): float(shares[at]) for at in np.flatnonzero(shares > _LEAST)},
         gain=_ideal_gain(requests, category, tokens, seconds),
-        categories=dict(zip(names, gammas[own.argmin(axis=1)].tolist(), strict=True)),
-        category_gain=None if len(names) < 2 else _category_gain(times, own, category),
+        categories=dict(zip(names, gammas[by_category.argmin(axis=1)].tolist(), strict=True)),
+        category_gain=None if len(names) < 2 else _category_gain(times, by_category, category),
     )
 
 
@@ -111,13 +111,15 @@ def _alpha_probabilities(
     for places in (np.flatnonzero(category == at) for at in range(size)):
         spread = alpha_spread([requests[place] for place in places.tolist()])
         known += [] if spread is None else [(len(places), spread**2)]
-    square = sum(n * each for n, each in known) / sum(n for n, _ in known) if known else 0.0
+    square = (
+        sum(n * square_of for n, square_of in known) / sum(n for n, _ in known) if known else 0.0
+    )
     prior = np.clip(means * (1 - means) / max(square, 1e-9) - 1, _LEAST_COUNT, _MOST_COUNT)
     first = (means * prior)[category] + accepted
     other = ((1 - means) * prior)[category] + np.maximum(trials - accepted, 0.0)
     logs = np.outer(first - 1, np.log(_ALPHAS)) + np.outer(other - 1, np.log(1 - _ALPHAS))
-    found = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def _ideal_gain(
@@ -146,7 +148,7 @@ def _ideal_gain(
 
 
 def _category_gain(
-    times: NDArray[np.float64], own: NDArray[np.float64], category: NDArray[np.int64]
+    times: NDArray[np.float64], by_category: NDArray[np.float64], category: NDArray[np.int64]
 ) -> Estimate:
     """Returns the speed with one draft length per category over the speed with one for all.
 
@@ -155,9 +157,11 @@ def _category_gain(
     """
     alone = np.bincount(category)[category] < 2
     rest = times.sum(axis=0) - times
-    others = np.where(alone[:, None], rest, own[category] - times)
+    others = np.where(alone[:, None], rest, by_category[category] - times)
     every = np.arange(len(times))
-    one, each = times[every, rest.argmin(axis=1)], times[every, others.argmin(axis=1)]
-    value = float(one.sum() / each.sum())
-    low, high = jackknife_interval(value, left_out(one) / left_out(each), scale=ratio, sizes=each)
+    one, for_others = times[every, rest.argmin(axis=1)], times[every, others.argmin(axis=1)]
+    value = float(one.sum() / for_others.sum())
+    low, high = jackknife_interval(
+        value, left_out(one) / left_out(for_others), scale=ratio, sizes=for_others
+    )
     return Estimate(value, low, high)

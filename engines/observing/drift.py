@@ -81,8 +81,8 @@ def drift(observation: Observation, expected: Expected) -> Drift:
         variance += Accepted(gamma, wanted, drafts=expected.drafts).noise()[-1, -1]
     reach = deviations() * math.sqrt(variance)
     low, high = length * math.exp(-reach), length * math.exp(reach)
-    own = tuple(hits / observation.drafts for hits in observation.hits)
-    positions = zip(expected.rates, own, strict=False)
+    rates = tuple(hits / observation.drafts for hits in observation.hits)
+    positions = zip(expected.rates, rates, strict=False)
     moved = [
         Moved(f"position {at}", before, now)
         for at, (before, now) in enumerate(positions, start=1)
@@ -102,7 +102,7 @@ def read_expected(text: str, document: str | None = None) -> Expected:
         return _of_document(json.loads(document))
     key, _, value = text.partition("=")
     try:
-        numbers = tuple(float(each) for each in value.split("/"))
+        numbers = tuple(float(part) for part in value.split("/"))
     except ValueError:
         numbers = ()
     if key == "length" and len(numbers) == 1 and numbers[0] >= 1:
@@ -115,32 +115,32 @@ def read_expected(text: str, document: str | None = None) -> Expected:
     )
 
 
-def _of_document(found: Any) -> Expected:
-    if isinstance(found, dict) and "draftings" in found:  # a profile
-        way = found["draftings"][found["draft_sampling"]]
+def _of_document(document: Any) -> Expected:
+    if isinstance(document, dict) and "draftings" in document:  # a profile
+        way = document["draftings"][document["draft_sampling"]]
         rates = _values(way.get("accepted_by_position"))
         tokens = way["alpha"].get("tokens")
         return Expected({}, rates, None if not tokens or not rates else tokens / len(rates))
-    if isinstance(found, dict) and "block_efficiency" in found:  # observe
-        lengths = {found["gamma"]: found["block_efficiency"]}
-        rates = _values(found.get("accepted_by_position"))
-        return Expected(lengths, rates, found["drafts"], _by_category(found.get("requests")))
-    if isinstance(found, dict) and "curve" in found:  # plan
-        return Expected({row["gamma"]: row["expected_tokens"] for row in found["curve"]})
+    if isinstance(document, dict) and "block_efficiency" in document:  # observe
+        lengths = {document["gamma"]: document["block_efficiency"]}
+        rates = _values(document.get("accepted_by_position"))
+        return Expected(lengths, rates, document["drafts"], _by_category(document.get("requests")))
+    if isinstance(document, dict) and "curve" in document:  # plan
+        return Expected({row["gamma"]: row["expected_tokens"] for row in document["curve"]})
     raise ValueError("must be a profile, or the JSON of plan or observe, got another file")
 
 
-def _values(found: Sequence[Mapping[str, float]] | None) -> tuple[float, ...]:
-    return tuple(each["value"] for each in found or ())
+def _values(printed: Sequence[Mapping[str, float]] | None) -> tuple[float, ...]:
+    return tuple(rate["value"] for rate in printed or ())
 
 
 def _by_category(requests: Sequence[Mapping[str, Any]] | None) -> dict[str, float]:
     sums: dict[str, list[float]] = {}
-    for each in requests or ():
-        if each["category"] is not None:
-            one = sums.setdefault(each["category"], [0, 0])
-            one[0] += each["drafts"]
-            one[1] += each["accepted"]
+    for request in requests or ():
+        if request["category"] is not None:
+            one = sums.setdefault(request["category"], [0, 0])
+            one[0] += request["drafts"]
+            one[1] += request["accepted"]
     return {name: 1 + accepted / drafts for name, (drafts, accepted) in sums.items()}
 
 
@@ -149,8 +149,8 @@ def _moved_categories(
 ) -> list[Moved]:
     moved = []
     for name, wanted in categories.items():
-        own = [request for request in requests if request.category == name]
-        drafts, accepted = sum(e.drafts for e in own), sum(e.accepted for e in own)
+        in_category = [request for request in requests if request.category == name]
+        drafts, accepted = sum(e.drafts for e in in_category), sum(e.accepted for e in in_category)
         if drafts > 0:
             counted = Accepted(gamma, 1 + accepted / drafts, drafts=drafts)
             error = deviations() * math.sqrt(counted.noise()[-1, -1])

@@ -98,19 +98,21 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
     loaded: dict[bool, str] = {}
     for block in blocks:
         if "loading " in block:
-            loaded |= {each[1] is not None: each[2] for each in _LOADED.finditer(block)}
+            loaded |= {match[1] is not None: match[2] for match in _LOADED.finditer(block)}
         build = build or _BUILD.search(block)
-        last |= {found["way"]: found for found in LINE.finditer(block)}
-        for found in _ANSWER.finditer(block):
-            if found["accepted"] is None:
-                tokens = int(found[2])
-                own = times(float(found[1]) / 1e3, tokens - 1)  # each but its first token
-                timed = added(timed, own) or timed or own
+        last |= {match["way"]: match for match in LINE.finditer(block)}
+        for printed in _ANSWER.finditer(block):
+            if printed["accepted"] is None:
+                tokens = int(printed[2])
+                request_times = times(
+                    float(printed[1]) / 1e3, tokens - 1
+                )  # each but its first token
+                timed = added(timed, request_times) or timed or request_times
             else:
-                answers.append(_answer(found, tokens, gamma))
-                tokens, old = 0, old or found["old"] is not None
-    judged = ((found, int(found["judged"] or found["drafts"])) for found in last.values())
-    counted = [_counted(found, drafts, gamma) for found, drafts in judged if drafts > 0]
+                answers.append(_answer(printed, tokens, gamma))
+                tokens, old = 0, old or printed["old"] is not None
+    judged = ((match, int(match["judged"] or match["drafts"])) for match in last.values())
+    counted = [_counted(match, drafts, gamma) for match, drafts in judged if drafts > 0]
     if not counted and not answers:
         raise ValueError(
             f"a log of llama.cpp must have lines '{MARK} = …' or 'statistics …' with drafts, got "
@@ -127,12 +129,12 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
     )
 
 
-def _answer(found: re.Match[str], tokens: int, gamma: int | None) -> Observation:
+def _answer(match: re.Match[str], tokens: int, gamma: int | None) -> Observation:
     """Returns the counts in a log's line on one answer; tokens: the answer's length, 0: unknown."""
-    accepted, drafted = int(found["accepted"]), int(found["drafted"])
+    accepted, drafted = int(match["accepted"]), int(match["drafted"])
     drafts, error = tokens - 1 - accepted, 0.0
-    if found["length"] is not None and accepted > 0 and float(found["length"]) > 1:
-        drafts = round(accepted / (float(found["length"]) - 1))
+    if match["length"] is not None and accepted > 0 and float(match["length"]) > 1:
+        drafts = round(accepted / (float(match["length"]) - 1))
     elif tokens == 0:
         if gamma is None:
             raise ValueError(
@@ -140,19 +142,19 @@ def _answer(found: re.Match[str], tokens: int, gamma: int | None) -> Observation
                 "without the line 'eval time = … / N tokens'"
             )
         drafts, error = unknown_calls(drafted, gamma)
-    return replace(_counted(found, drafts, gamma), calls_error=error)
+    return replace(_counted(match, drafts, gamma), calls_error=error)
 
 
-def _counted(found: re.Match[str], drafts: int, gamma: int | None) -> Observation:
-    rates = [float(rate) for rate in (found["rates"] or "").split(",") if rate.strip()]
-    ms = found.groupdict().get("ms")
+def _counted(match: re.Match[str], drafts: int, gamma: int | None) -> Observation:
+    rates = [float(rate) for rate in (match["rates"] or "").split(",") if rate.strip()]
+    ms = match.groupdict().get("ms")
     return Observation(
         kind="llama.cpp",
         origin="log",
         stated_gamma=gamma,
         drafts=max(drafts, 1),
-        drafted=int(found["drafted"]),
-        accepted=int(found["accepted"]),
+        drafted=int(match["drafted"]),
+        accepted=int(match["accepted"]),
         by_position=tuple(round(rate * drafts) for rate in rates),
         draft_seconds=None if ms is None else float(ms) / 1e3,
     )

@@ -86,7 +86,7 @@ class Observation(Counts):
 
     def __add__(self, other: Observation) -> Observation:
         self._require_alike(other)
-        listed = all(each.requests or each.drafted == 0 for each in (self, other))
+        listed = all(seen.requests or seen.drafted == 0 for seen in (self, other))
         return replace(
             super().__add__(other),
             model=_common(self.model, other.model),
@@ -202,8 +202,10 @@ class Observation(Counts):
         others: further counts of the draft. If some of them have this γ, they replace these counts
           where the number of target calls is only estimated.
         """
-        own = [] if self.calls_error and self.gamma in [e.gamma for e in others] else [self.counted]
-        return CountedAcceptance([*own, *others], kind=kind, cut_short=self.cut_short)
+        first = (
+            [] if self.calls_error and self.gamma in [e.gamma for e in others] else [self.counted]
+        )
+        return CountedAcceptance([*first, *others], kind=kind, cut_short=self.cut_short)
 
     @property
     def contradictions(self) -> tuple[str, ...]:

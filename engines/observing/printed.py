@@ -19,26 +19,26 @@ _BY_POSITION = "spec_decode_num_accepted_tokens_per_pos"
 
 def number(printed: Mapping[str, Any], name: str) -> float:
     """Returns the number under a key of a JSON object, at least 0; 0 if it is null or missing."""
-    found = printed.get(name)
-    if found is None:
+    value = printed.get(name)
+    if value is None:
         return 0.0
-    if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 <= found < math.inf:
-        raise ValueError(f"{name} must be a number of at least 0, got {found!r}")
-    return float(found)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+        raise ValueError(f"{name} must be a number of at least 0, got {value!r}")
+    return float(value)
 
 
 def whole_number(printed: Mapping[str, Any], name: str) -> int:
     """Returns a count in a JSON object; refuses values other than whole numbers of at least 0."""
-    found = printed.get(name)
-    if isinstance(found, bool) or not isinstance(found, int) or found < 0:
-        raise ValueError(f"{name} must be a whole number of at least 0, got {found!r}")
-    return found
+    value = printed.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}")
+    return value
 
 
 def text_of(printed: Mapping[str, Any], name: str) -> str | None:
     """Returns the string under a key of a JSON object; None if it is missing or no string."""
-    found = printed.get(name)
-    return found if isinstance(found, str) else None
+    value = printed.get(name)
+    return value if isinstance(value, str) else None
 
 
 def timed_bench(result: Mapping[str, Any]) -> Timed | None:
@@ -106,8 +106,8 @@ class MetricsPage:
 
     def by_position(self, name: str) -> tuple[int, ...]:
         """Returns a metric's sums at positions 0, 1, …, up to the last position that it lists."""
-        found = self.positions[name]
-        return tuple(found[position] for position in range(max(found, default=-1) + 1))
+        values = self.positions[name]
+        return tuple(values[position] for position in range(max(values, default=-1) + 1))
 
     def observed(
         self, gamma: int | None, timed: Timed | None, *, kind: str, turns_on: str, lists_all: bool

@@ -74,7 +74,7 @@ def observed_run(observation: Observation, *, context: int) -> Run | None:
     if timed is None:
         return None
     load = LoadPoint(context, 1 if timed.batch is None else timed.batch)
-    errors = [each.error for each in by_batch(lines_of(timed)) if each.batch == timed.batch]
+    errors = [batch.error for batch in by_batch(lines_of(timed)) if batch.batch == timed.batch]
     error = errors[0] if errors else USUAL_ERROR
     if observation.drafts == 0:
         return Run(load, timed.seconds_per_token, error=error, model=observation.model)

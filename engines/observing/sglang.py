@@ -70,10 +70,10 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
         if "server_args=" in block:
             stated = block[block.index("server_args=") :].partition("\n")[0]
             settings = {name: text or bare for name, text, bare in _SETTING.findall(stated)}
-        for found in _LINE.finditer(block):
-            length = None if found["length"] is None else float(found["length"])
-            speed = float(found["speed"])
-            lines.append(LogInterval(found["engine"] or "", int(found["running"]), speed, length))
+        for match in _LINE.finditer(block):
+            length = None if match["length"] is None else float(match["length"])
+            speed = float(match["speed"])
+            lines.append(LogInterval(match["engine"] or "", int(match["running"]), speed, length))
     plain = Observation(
         kind="sglang",
         origin="log",

@@ -28,7 +28,7 @@ def sweep_runs(path: Path, *, context: int) -> tuple[Run, ...] | None:
     documents = [_table(file) if file.suffix == ".csv" else read_json(file) for file in files]
     if path.is_dir() and not files:
         raise ValueError(f"{path} must have */summary.json of vllm bench sweep serve, got none")
-    if not all(isinstance(each, list) and each for each in documents):
+    if not all(isinstance(document, list) and document for document in documents):
         return None
     records = [record for document in documents for record in document]
     if not all(isinstance(record, dict) and "run_number" in record for record in records):
@@ -66,7 +66,9 @@ def _runs(records: Iterable[Mapping[str, Any]], context: int) -> tuple[Run, ...]
             raise ValueError(f"run {record['run_number']} must have mean_tpot_ms, got none")
         has_draft = not counts and any("speculative" in name for name in record)
         groups[seen.gamma if counts else 0, seen.timed.batch, has_draft].append(seen)
-    runs = ((key, observed_run(reduce(add, each), context=context)) for key, each in groups.items())
+    runs = (
+        (key, observed_run(reduce(add, group), context=context)) for key, group in groups.items()
+    )
     return tuple(
         replace(run, speculating=speculating)
         for (_, _, speculating), run in runs

@@ -50,14 +50,14 @@ def read_page(text: str, gamma: int | None) -> Observation:
     """Returns the counts on a metrics page since the server's start; see `MetricsPage.observed`."""
     page = MetricsPage(text, "vllm:")
     if _EMITTED not in page.sums or _FIRST not in page.sums:
-        found = page.observed(gamma, None, kind="vllm", turns_on=TURNS_ON, lists_all=True)
-        return _over(found, None)
+        observation = page.observed(gamma, None, kind="vllm", turns_on=TURNS_ON, lists_all=True)
+        return _over(observation, None)
     # All tokens but each request's first are timed.
     emitted = page.sums[_EMITTED] - page.sums[_FIRST]
     seconds = next((page.sums[name] for name in _WAITED if name in page.sums), 0.0)
     timed = times(seconds, emitted)
-    found = page.observed(gamma, timed, kind="vllm", turns_on=TURNS_ON, lists_all=True)
-    return _over(found, emitted)
+    observation = page.observed(gamma, timed, kind="vllm", turns_on=TURNS_ON, lists_all=True)
+    return _over(observation, emitted)
 
 
 def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
@@ -72,15 +72,15 @@ def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
         version = version or VERSION.search(block)
         pair = pair or (_PAIR.search(block) if total is None else None)
         marked = 0
-        for found in _LINES.finditer(block):
-            if found["running"] is not None:
-                speed = float(found["generated"])
-                lines.append(LogInterval(found["engine"] or "", int(found["running"]), speed))
+        for match in _LINES.finditer(block):
+            if match["running"] is not None:
+                speed = float(match["generated"])
+                lines.append(LogInterval(match["engine"] or "", int(match["running"]), speed))
                 continue
             marked += 1
-            if int(found["drafted"]) > 0:
-                one = _counted(found)
-                speed = float(found["throughput"] or 0)
+            if int(match["drafted"]) > 0:
+                one = _counted(match)
+                speed = float(match["throughput"] or 0)
                 if lines and lines[-1].length is None and speed > 0:  # of the same interval
                     emitted = lines[-1].tokens_per_second * one.drafted / speed
                     one = one.over_all_steps(emitted, slack=_FIRST_TOKENS)
@@ -99,14 +99,14 @@ def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
     return replace(total, version=named, draft_share=share, timed=timed, all_steps=known)
 
 
-def _over(found: Observation, emitted: float | None) -> Observation:
+def _over(observation: Observation, emitted: float | None) -> Observation:
     """Returns counts over all steps, if the emitted tokens are known; vLLM's are over some."""
-    if emitted is None or found.drafts == 0:
-        return replace(found, all_steps=False)
-    return found.over_all_steps(emitted)
+    if emitted is None or observation.drafts == 0:
+        return replace(observation, all_steps=False)
+    return observation.over_all_steps(emitted)
 
 
-def _counted(found: re.Match[str]) -> Observation:
+def _counted(match: re.Match[str]) -> Observation:
     """Returns the counts in a line of the log.
 
     Accepted and drafted tokens are exact. Rates are printed with three digits (two in some
@@ -114,8 +114,8 @@ def _counted(found: re.Match[str]) -> Observation:
     short, the relative error of the number of drafts is at most 0.0005 γ / Σ rates (0.005 γ / Σ
     rates).
     """
-    accepted, drafted = int(found["accepted"]), int(found["drafted"])
-    printed = found["rates"].split(", ")
+    accepted, drafted = int(match["accepted"]), int(match["drafted"])
+    printed = match["rates"].split(", ")
     gamma, unit = len(printed), 10 ** (len(printed[0]) - 2)
     rates = [round(float(rate) * unit) for rate in printed]
     # If every block may have drafted γ tokens, drafts are drafted over γ. Lookups often draft less.
@@ -141,7 +141,9 @@ def _unreadable(block: str, before: int) -> ValueError:
     before: number of the log's lines before the block.
     """
     lines = enumerate(block.split("\n"), start=before + 1)
-    number, line = next(each for each in lines if each[1].count(MARK) != len(LINE.findall(each[1])))
+    number, line = next(
+        numbered for numbered in lines if numbered[1].count(MARK) != len(LINE.findall(numbered[1]))
+    )
     return ValueError(
         "a line of vLLM's log must have accepted and drafted tokens and rates by position "
         f"to its end, got line {number} ending in {line[line.index(MARK) :][-80:]!r}: "
@@ -188,23 +190,23 @@ def read_answer(answer: Mapping[str, Any], gamma: int | None) -> Observation:
     distinguish a short block that was accepted in full from a block with a rejected token.
     """
     metrics = answer.get("metrics")
-    found = metrics.get(_KEY) if isinstance(metrics, dict) else None
-    if not isinstance(found, dict):
+    printed = metrics.get(_KEY) if isinstance(metrics, dict) else None
+    if not isinstance(printed, dict):
         raise ValueError(
             f"an answer of vLLM must have metrics.{_KEY}, got none: "
             "--per-request-spec-decode-metrics turns it on, for requests of one sequence"
         )
     names = ("num_spec_steps", "num_draft_tokens", "num_accepted_draft_tokens", "num_spec_tokens")
-    steps, drafted, accepted, most = (whole_number(found, name) for name in names)
-    histogram = _listed(found, "acceptance_histogram")
+    steps, drafted, accepted, most = (whole_number(printed, name) for name in names)
+    histogram = _listed(printed, "acceptance_histogram")
     if sum(histogram) != steps or sum(j * n for j, n in enumerate(histogram)) != accepted:
         raise ValueError(
             f"acceptance_histogram must have {steps} steps with {accepted} accepted tokens, got "
             f"{list(histogram)}"
         )
     rejected = steps - histogram[-1] if histogram and drafted == most * steps else None
-    if found.get("per_step_accepted") is not None:  # null or missing without `detailed`
-        hits, lengths = (_listed(found, f"per_step_{each}") for each in ("accepted", "drafted"))
+    if printed.get("per_step_accepted") is not None:  # null or missing without `detailed`
+        hits, lengths = (_listed(printed, f"per_step_{name}") for name in ("accepted", "drafted"))
         if len(hits) != len(lengths) or sum(hits) != accepted or sum(lengths) != drafted:
             raise ValueError("per_step_accepted and per_step_drafted must add up to the totals")
         rejected = sum(hit < length for hit, length in zip(hits, lengths, strict=True))
@@ -227,8 +229,8 @@ def read_answer(answer: Mapping[str, Any], gamma: int | None) -> Observation:
     )
 
 
-def _listed(found: Mapping[str, Any], name: str) -> tuple[int, ...]:
-    values = found.get(name)
+def _listed(printed: Mapping[str, Any], name: str) -> tuple[int, ...]:
+    values = printed.get(name)
     if not isinstance(values, list):
         raise ValueError(f"{name} must be a list of whole numbers, got {values!r}")
     return tuple(whole_number({name: value}, name) for value in values)

@@ -47,8 +47,8 @@ def gguf_pair(
     target_file, draft_file = map(str, files)
     models = Models(target_file, draft_file, files[0].parent, POSITIONS)
     # The template is the target's own; a text has the same tokens with both.
-    own = Setting(0, model="target" if text.chat else "draft")
-    with LlamaCpp.of_models(models, settings).serve(own) as server:
+    setting = Setting(0, model="target" if text.chat else "draft")
+    with LlamaCpp.of_models(models, settings).serve(setting) as server:
         prompts = pair_prompts(text, ServedTokenizer(server, template), names[0])
     return FolderPair(*names, target_file, draft_file, prompts, scored_by_engine=True)
 
@@ -57,7 +57,7 @@ def _require_same_tokenizer(files: Sequence[Path], names: Sequence[str]) -> str 
     """Refuses a pair with different tokenizers; returns the target's chat template."""
     target, draft = (read_header(file).fields for file in files)
     lists = [fields.get(TOKENS) or [] for fields in (target, draft)]
-    lengths = [len(each) for each in lists]
+    lengths = [len(tokens) for tokens in lists]
     shared = min(lengths)
     if (
         max(lengths) - shared > MOST_FURTHER

@@ -39,10 +39,10 @@ def stream_json(url: str, body: dict[str, Any], *, engine: str) -> Iterator[dict
         for line in answer:
             _, _, event = line.decode(errors="replace").strip().partition("data:")
             if event.strip() not in ("", "[DONE]"):
-                found = json.loads(event)
-                if "error" in found:
-                    raise ValueError(f"{engine} must take the request, got: {found['error']}")
-                yield found
+                sent = json.loads(event)
+                if "error" in sent:
+                    raise ValueError(f"{engine} must take the request, got: {sent['error']}")
+                yield sent
 
 
 def streamed(engine: str, parts: Iterable[Sequence[int]], tokens: int, room: str) -> Completion:
@@ -70,20 +70,20 @@ def _text(
 ) -> str:
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"a server must be an http:// or https:// URL, got {url}")
-    found = Future[str]()
+    future = Future[str]()
 
     def read() -> None:
         try:
             with _opened(url, seconds, body, engine) as answer:
                 text = limited(answer.read, f"the answer of {url}").decode(errors="replace")
-            found.set_result(text)
+            future.set_result(text)
         except Exception as error:
-            found.set_exception(error)
+            future.set_exception(error)
 
     # Each byte restarts the socket's own timeout, so a thread limits the total time.
     threading.Thread(target=read, daemon=True).start()
     try:
-        return found.result(seconds)
+        return future.result(seconds)
     except TimeoutError:
         message = f"the answer of {url} must end within {seconds:g} seconds, got no end"
         raise TimeoutError(message) from None

@@ -123,9 +123,9 @@ class LlamaCppServer:
                 "this version of llama.cpp must decode a text of given ids (a grammar of tokens), "
                 f"got {len(answer['tokens'])} other ids"
             )
-        found = answer["completion_probabilities"]
-        ranks = [1 if each["top_logprobs"][0]["id"] == each["id"] else 2 for each in found]
-        return TextScores.of([min(0.0, each["logprob"]) for each in found], ranks)
+        scored = answer["completion_probabilities"]
+        ranks = [1 if token["top_logprobs"][0]["id"] == token["id"] else 2 for token in scored]
+        return TextScores.of([min(0.0, token["logprob"]) for token in scored], ranks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,5 +200,5 @@ def _counts_of(timings: Mapping[str, Any]) -> Counts:
     steps = timings["predicted_n"] - 1 - accepted
     if drafted == 0 or steps <= 0:
         return NOTHING
-    each = math.ceil(drafted / steps)
-    return Counts(steps - (steps * each - drafted >= each), drafted, accepted)
+    longest = math.ceil(drafted / steps)
+    return Counts(steps - (steps * longest - drafted >= longest), drafted, accepted)

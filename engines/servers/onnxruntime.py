@@ -60,9 +60,9 @@ class OnnxServer:
             generator.generate_next_token()
             seconds = seconds + self._clock() - began if emitted > 0 else 0.0
             if self._gamma > 0:
-                found = generator.get_speculative_stats()
-                if not rounds or found["rounds"] > rounds[-1][1]["rounds"]:
-                    rounds.append((emitted, found))
+                stats = generator.get_speculative_stats()
+                if not rounds or stats["rounds"] > rounds[-1][1]["rounds"]:
+                    rounds.append((emitted, stats))
             if generator.is_done():  # it does not append the id that ends texts
                 generator.append_tokens(np.array([self._end], dtype=np.int32))
         self._counts += _counts(rounds, self._gamma)
@@ -98,13 +98,13 @@ def _counts(rounds: Sequence[Round], gamma: int) -> Counts:
     The library's own histogram of accepted lengths stays empty (0.18.0). It discards what a round
     accepted behind the id that ends texts; discarded tokens are not counted.
     """
-    names, found = ("draft_tokens_proposed", "draft_tokens_accepted"), NOTHING
+    names, counts = ("draft_tokens_proposed", "draft_tokens_accepted"), NOTHING
     starts = [start for start, _ in rounds[2:]]
     for (start, after), (_, before), end in zip_longest(rounds[1:], rounds[:-1], starts):
         drafted, accepted = (int(after[name]) - int(before[name]) for name in names)
         accepted = accepted if end is None else min(accepted, end - start)
-        found += Counts.of(1, drafted, (1,) * accepted + (0,) * (gamma - accepted))
-    return found
+        counts += Counts.of(1, drafted, (1,) * accepted + (0,) * (gamma - accepted))
+    return counts
 
 
 class OnnxRuntime(InProcessPair):

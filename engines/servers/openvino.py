@@ -50,7 +50,7 @@ class OpenVinoServer(InProcessServer):
         """Returns the served model's scores of a text, of one pass over it."""
         ids = np.array([[*prompt, *tokens]], dtype=np.int64)
         request = self._scorer().create_infer_request()
-        found = request.infer(
+        outputs = request.infer(
             {
                 "input_ids": ids,
                 "attention_mask": np.ones_like(ids),
@@ -58,7 +58,7 @@ class OpenVinoServer(InProcessServer):
                 "beam_idx": np.zeros(1, dtype=np.int32),
             }
         )
-        logits = torch.from_numpy(found["logits"][0, len(prompt) - 1 : -1].copy())
+        logits = torch.from_numpy(outputs["logits"][0, len(prompt) - 1 : -1].copy())
         return scores_of(logits, tokens)
 
     def _settings(self, length: int, temperature: float, seed: int) -> Any:

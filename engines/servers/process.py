@@ -154,9 +154,9 @@ def _start(
 
 def _wait(done: Callable[[], bool], seconds: float) -> bool:
     end = time.monotonic() + seconds
-    while not (found := done()) and time.monotonic() < end:
+    while not (result := done()) and time.monotonic() < end:
         time.sleep(POLL_SECONDS)
-    return found
+    return result
 
 
 def _last(log: IO[bytes]) -> str:

@@ -141,10 +141,10 @@ def audit(
     counted = tuple(rate_interval(hit, counts.drafts) for hit in hits)
     sentences = []
     rows = zip(counted, predicted.rates, predicted.limits, strict=True)
-    for position, (found, allowed, (least, most)) in enumerate(rows, start=1):
-        if not least <= found.value <= most:
+    for position, (observed, allowed, (least, most)) in enumerate(rows, start=1):
+        if not least <= observed.value <= most:
             sentences.append(
-                f"this engine accepts {found} at position {position} where its models allow "
+                f"this engine accepts {observed} at position {position} where its models allow "
                 f"{allowed}: its drafts or its verification are not what it says"
             )
             break
@@ -160,7 +160,7 @@ NEAR_TIE = 0.5
 
 
 def text_gap(
-    own: Sequence[Sequence[TextScores]], baseline: Sequence[Sequence[TextScores]]
+    drafted: Sequence[Sequence[TextScores]], baseline: Sequence[Sequence[TextScores]]
 ) -> str | None:
     """Returns how an engine's sampled texts differ from the target's own; None if they do not.
 
@@ -173,7 +173,7 @@ def text_gap(
     # By prompt: the mean over repeats of a text's mean.
     means = [
         np.mean([[text.logprobs.mean() for text in texts] for texts in runs], axis=0)
-        for runs in (own, baseline)
+        for runs in (drafted, baseline)
     ]
     differences = means[0] - means[1]
     if len(differences) < 2:
@@ -187,7 +187,7 @@ def text_gap(
     )
 
 
-def greedy_text_gap(own: Sequence[IdScores], baseline: Sequence[IdScores]) -> str | None:
+def greedy_text_gap(drafted: Sequence[IdScores], baseline: Sequence[IdScores]) -> str | None:
     """Returns how an engine's greedy texts differ from the target's; None if only at near ties.
 
     Both texts are equal up to the first different id. So the target's log-probabilities of the two
@@ -196,7 +196,7 @@ def greedy_text_gap(own: Sequence[IdScores], baseline: Sequence[IdScores]) -> st
     own, baseline: texts decoded with and without speculation, in the same order.
     """
     gaps = []
-    for (ids, scores), (others, targets) in zip(own, baseline, strict=True):
+    for (ids, scores), (others, targets) in zip(drafted, baseline, strict=True):
         parted = np.flatnonzero(np.not_equal(ids, others))[:1]
         gaps.append(float((targets.logprobs - scores.logprobs)[parted].sum()))  # 0 if texts agree
     wrong = sum(gap > NEAR_TIE for gap in gaps)

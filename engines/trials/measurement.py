@@ -53,8 +53,8 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
             write = partial(run, max_new_tokens=tokens, progress=progress.step)
             progress.expect(len(prompts))
             with engine.serve(Setting(0, model="draft")) as server:
-                own = write(server, prompts, case, request.seed, speculative=False)
-            seconds = block_seconds(np.array(own.work(drafts_past_end=False)))
+                written = write(server, prompts, case, request.seed, speculative=False)
+            seconds = block_seconds(np.array(written.work(drafts_past_end=False)))
             cost = CostModel(
                 {1: timed.levels["priced", 0]}, draft_seconds=float(np.nanmedian(seconds))
             )
@@ -66,7 +66,7 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> tuple[Profil
             traced = [_traces(pair, case[0]) for pair in score(texts, case[0])]
             draftings = {}
             for way in DRAFT_SAMPLINGS:
-                traces = [each.under(way) for each in traced]
+                traces = [pair.under(way) for pair in traced]
                 draftings[way] = DraftAcceptance(
                     measured_alpha(traces),
                     blocks=replayed_blocks(traces, request.max_gamma),
@@ -100,9 +100,9 @@ def _counted(trial: Trial) -> DraftAcceptance:
     [case], gamma = trial.cases, trial.priced[-1]
     runs = trial.runs[case]["priced", gamma]
     counts = vars(sum((one.total for one in runs), NOTHING))
-    found = Observation(**counts, kind=trial.kind.name, origin="metrics", stated_gamma=gamma)
+    observation = Observation(**counts, kind=trial.kind.name, origin="metrics", stated_gamma=gamma)
     tokens = sum(one.decoded for one in runs)
-    return counted_drafting(found, tokens=tokens, prompts=len(trial.other_prompts))
+    return counted_drafting(observation, tokens=tokens, prompts=len(trial.other_prompts))
 
 
 def _profile(

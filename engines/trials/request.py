@@ -45,7 +45,7 @@ class OnEngine:
         self._require_taken("engine-command", engine.engine_command)
         self._require_taken("threads", engine.threads)
         if engine.target_url is not None and kind.connect is None:
-            owners = _owners(lambda each: each.connect)
+            owners = _owners(lambda kind: kind.connect)
             raise ValueError(f"a running server must be {owners}, got {kind.name}")
         if engine.draft_sampling not in (None, *kind.draft_samplings):
             raise ValueError(
@@ -65,7 +65,7 @@ class OnEngine:
     @property
     def kind(self) -> EngineKind:
         """The kind of engine; refuses an engine that specplan does not run."""
-        runs = names_of(lambda each: each.start)
+        runs = names_of(lambda kind: kind.start)
         if self.engine.engine not in runs:
             raise ValueError(f"engine must be one of {', '.join(runs)}, got {self.engine.engine}")
         return engine_kinds()[self.engine.engine]
@@ -83,8 +83,8 @@ class OnEngine:
 
         with TemporaryDirectory(prefix="specplan-") as name:
             stated, folder = (self.target, self.drafts, self.text), Path(name)
-            own = gguf_pair(*stated, self.engine) if self._loads_gguf else None
-            pair = folder_pair(*stated, folder) if own is None else own
+            gguf = gguf_pair(*stated, self.engine) if self._loads_gguf else None
+            pair = folder_pair(*stated, folder) if gguf is None else gguf
             tokens = max(map(len, pair.prompts)) + self.text.max_new_tokens
             models = Models(pair.target, pair.draft, folder, tokens + longest + SPARE_POSITIONS)
             assert self.kind.start is not None  # `kind` gives no others

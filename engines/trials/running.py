@@ -135,11 +135,11 @@ def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> Trial:
                 }
                 for gamma, case in product(group, trial.cases):
                     # The first texts of all; a server with another γ is refused.
-                    own = writes[gamma](warm, case, request.seed, progress=step)
-                    if not own.obeys(gamma, drafts_past_end=trial.kind.drafts_past_end):
+                    warmed = writes[gamma](warm, case, request.seed, progress=step)
+                    if not warmed.obeys(gamma, drafts_past_end=trial.kind.drafts_past_end):
                         raise ValueError(
                             "gamma must be what the server drafts, "
-                            f"{own.total.mean_drafted:.1f} tokens a block, got {gamma}"
+                            f"{warmed.total.mean_drafted:.1f} tokens a block, got {gamma}"
                         )
                 timing = Timing(trial.repeats, request.seed, step, percent, seconds, progress.note)
                 runs = run_in_turns(

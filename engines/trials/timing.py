@@ -127,15 +127,17 @@ class PassTimes:
         # The timed prompts may be one more.
         more = self.drawn.shape[1] - units
         calls, tokens = np.pad(counts, ((0, more), (0, 0)))[self.drawn].sum(axis=1).T
-        baseline, own = (self.resampled["rows", each] for each in (0, gamma))
+        baseline, drafted = (self.resampled["rows", length] for length in (0, gamma))
         with np.errstate(divide="ignore", invalid="ignore"):
-            quotients = baseline * tokens / (own * calls)
+            quotients = baseline * tokens / (drafted * calls)
         return _resampled_interval(speed_up, quotients, units=units)
 
     def out_of_order(self, use: Use) -> dict[int, str]:
         """Returns, by γ, a sentence if its step is significantly faster than a smaller γ's step."""
         left_out = {0, *self.trial.kind.off_line}
-        drafting = {g: t for (own, g), t in self.levels.items() if own == use and g not in left_out}
+        drafting = {
+            g: t for (use_of, g), t in self.levels.items() if use_of == use and g not in left_out
+        }
         return steps_out_of_order(drafting, partial(self.step_ratio, use))
 
     @property
@@ -144,8 +146,8 @@ class PassTimes:
 
         Errors of acceptance are not included. None without resamples.
         """
-        found = [self.step_ratio(use, 0, gamma) for use, gamma in self.levels if gamma > 0]
-        known = [high / low for low, high in found if low is not None and high is not None]
+        ratios = [self.step_ratio(use, 0, gamma) for use, gamma in self.levels if gamma > 0]
+        known = [high / low for low, high in ratios if low is not None and high is not None]
         return 100 * (math.sqrt(max(known)) - 1) if known else None
 
     @property
@@ -186,19 +188,19 @@ def timed_steps(trial: Trial, case: Case) -> PassTimes:
         missing = ((0, 0), (0, turns - row.shape[1]))
         table[use, gamma] = np.pad(row, missing, constant_values=np.nan)
     whole = {cell: row.ravel() for cell, row in table.items()}
-    found = {cell: float(level) for cell, level in _levels(trial, whole, SWEEPS).items()}
+    levels = {cell: float(level) for cell, level in _levels(trial, whole, SWEEPS).items()}
     # Turns of one prompt are resampled, else repeats.
     axis = 1 if case[1] == 1 else 0
     present = np.array([~np.isnan(row).all(axis=1 - axis) for row in table.values()])
     units = present.shape[1]
     if present.sum(axis=1).min() < 2:
-        return PassTimes(trial, case, found, np.zeros((0, units), dtype=np.int64), {})
+        return PassTimes(trial, case, levels, np.zeros((0, units), dtype=np.int64), {})
     drawn = np.random.default_rng(trial.request.seed).integers(0, units, (RESAMPLES, units))
     resamples = {
         cell: np.moveaxis(np.take(row, drawn, axis=axis), axis, 0).reshape(RESAMPLES, -1)
         for cell, row in table.items()
     }
-    return PassTimes(trial, case, found, drawn, _levels(trial, resamples, RESAMPLE_SWEEPS))
+    return PassTimes(trial, case, levels, drawn, _levels(trial, resamples, RESAMPLE_SWEEPS))
 
 
 def precision_percent(trial: Trial) -> float | None:
@@ -228,9 +230,9 @@ def _levels(trial: Trial, table: Table, sweeps: int) -> Table:
 
     table: seconds by cell and turn, shape (..., turns).
     """
-    found: Table = {}
+    levels_by_cell: Table = {}
     for group in trial.sharing:
         rows = [cell for cell in trial.cells(group) if cell in table]
         levels, _ = polish(np.stack([table[cell] for cell in rows], axis=-2), sweeps=sweeps)
-        found |= dict(zip(rows, np.moveaxis(levels, -1, 0), strict=True))
-    return found
+        levels_by_cell |= dict(zip(rows, np.moveaxis(levels, -1, 0), strict=True))
+    return levels_by_cell

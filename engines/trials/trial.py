@@ -94,7 +94,7 @@ class Trial:
         uses: dict[Use, Sequence[int]] = {
             "priced": (0, *self.priced), "rows": (0, *self.gammas),
         }  # fmt: skip
-        return [(use, gamma) for use, own in uses.items() for gamma in gammas if gamma in own]
+        return [(use, gamma) for use, of_use in uses.items() for gamma in gammas if gamma in of_use]
 
     def prompts_of(self, use: Use) -> Prompts:
         return self.prompts if use == "rows" else self.other_prompts
@@ -106,9 +106,9 @@ class Trial:
         most = max(request.engine.concurrencies)
         return Setting(gamma, request.draft_sampling, most, synthetic=simulated)
 
-    def texts(self, own: EngineRun) -> list[Text]:
+    def texts(self, run: EngineRun) -> list[Text]:
         """Returns each predicted prompt together with the text that a run wrote for it."""
-        return list(zip(self.prompts, (text.tokens for text in own.completions), strict=True))
+        return list(zip(self.prompts, (text.tokens for text in run.completions), strict=True))
 
     def ran(self, runs: Runs[Cell]) -> "Trial":
         """Returns the trial with further runs, and with the prompts and repeats that they reached.

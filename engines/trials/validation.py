@@ -153,13 +153,13 @@ Along = tuple[tuple[int, ...], NDArray[np.float64], NDArray[np.float64]]
 def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case) -> EngineRow:
     """Returns prediction and measurement of one γ at a case's temperature and concurrency."""
     (temperature, concurrency), synthetic = case, trial.synthetic
-    own, plain = (trial.runs[case]["rows", each] for each in (gamma, 0))
-    written = [[trial.texts(one) for one in runs] for runs in (own, plain)]
+    runs_of_gamma, plain = (trial.runs[case]["rows", length] for length in (gamma, 0))
+    written = [[trial.texts(one) for one in runs] for runs in (runs_of_gamma, plain)]
     gap = None if synthetic is not None else _gap(written, scores, temperature)
     # If the engine's texts are not the target's, acceptance along the target's own texts is used.
     replays = gap is None and synthetic is None
     texts = _along(trial, scores, gamma if replays else 0, case)
-    counts = sum((one.total for one in own), NOTHING)
+    counts = sum((one.total for one in runs_of_gamma), NOTHING)
     if synthetic is not None:
         allowed = simulated(synthetic[:gamma], drafts=counts.drafts)
     else:
@@ -173,11 +173,11 @@ def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case
             generator=np.random.default_rng((trial.request.seed, gamma)),
         )
     counted, sentence = audit(allowed, counts, text_gap=gap)
-    calls = sum(one.steps(drafts_past_end=trial.kind.drafts_past_end) for one in own)
+    calls = sum(one.steps(drafts_past_end=trial.kind.drafts_past_end) for one in runs_of_gamma)
     with_prompts = len(texts) if trial.kind.drafts_with_prompt else 0
     every = (float(Replay(drafted).calls(gamma)) for _, _, drafted in texts)
     replayed = sum(every) - with_prompts if replays else None
-    tokens = sum(one.decoded for one in own)
+    tokens = sum(one.decoded for one in runs_of_gamma)
     baseline, seconds = timed.levels["rows", 0], timed.levels["rows", gamma] * calls / tokens
     steps = timed.steps
     expected_calls = calls if replayed is None or sentence else replayed
@@ -227,15 +227,15 @@ def judge(trial: Trial, scores: Scores, timed: PassTimes, gamma: int, case: Case
 
 
 def _along(trial: Trial, scores: Scores, gamma: int, case: Case) -> list[Along]:
-    found, way = [], trial.request.draft_sampling
+    chances_by_text, way = [], trial.request.draft_sampling
     for repeat, one in enumerate(trial.runs[case]["rows", gamma]):
         texts = zip(trial.texts(one), one.completions, strict=True)
         for prompt, (text, completion) in enumerate(texts):
             which = (prompt, *completion.tokens) if case[0] == 0 else (prompt, repeat)
             chances = acceptance(*scores[text], draft_sampling=way, temperature=case[0])
             start = 0 if trial.kind.drafts_with_prompt else completion.first
-            found.append((which, chances, chances[start:]))
-    return found
+            chances_by_text.append((which, chances, chances[start:]))
+    return chances_by_text
 
 
 def _gap(runs: Iterable[Sequence[Sequence[Text]]], scores: Scores, heat: float) -> str | None:

@@ -69,18 +69,18 @@ class Bench(ExitStack):
         all concurrencies. A run repeats all prompts until `enough` is true or the repeats are over.
         knobs: pairs (γ, confidence below which a draft ends). first_turn: number of the next turn.
         """
-        found: list[TunedRun] = []
+        runs: list[TunedRun] = []
         for share in [knobs] if self.together else [[knob] for knob in knobs]:
-            with ExitStack() as own:
-                for each in share:
-                    if each not in self._up:
-                        self._start(each, self if self.together else own)
+            with ExitStack() as stack:
+                for unstarted in share:
+                    if unstarted not in self._up:
+                        self._start(unstarted, self if self.together else stack)
                 for concurrency in concurrencies:
-                    found += self._measured(share, concurrency, first_turn, enough)
+                    runs += self._measured(share, concurrency, first_turn, enough)
                     first_turn += self.how.timing.repeats * len(self.prompts)
             if not self.together:
                 self._up.clear()
-        return found
+        return runs
 
     def duration(self, per_pass: float, start_seconds: float, text_seconds: float | None) -> str:
         """Returns how long a search takes, in words.
@@ -108,25 +108,25 @@ class Bench(ExitStack):
         """Returns the server's flags that set γ for each concurrency; "" if no flags are known."""
         exports = self.kind.exports
         drafted = Drafted(draft, sampling=self.draft_sampling)
-        different = len({(each.gamma, each.p_min) for each in advised})
+        different = len({(advice.gamma, advice.p_min) for advice in advised})
         if exports is None or not advised:
             return ""
         if exports.schedule is not None and different > 1:
-            gammas = {each.concurrency: each.gamma for each in advised}
+            gammas = {advice.concurrency: advice.gamma for advice in advised}
             return exports.schedule(schedule(gammas), drafted)
         lines = []
-        for each in advised:
-            fixed = each.gamma > 0
-            line = exports.fixed(each.gamma, drafted, None, each.p_min) if fixed else NO_DRAFT
-            lines.append(line if different == 1 else f"# {each.concurrency} at once:\n{line}")
+        for row in advised:
+            fixed = row.gamma > 0
+            line = exports.fixed(row.gamma, drafted, None, row.p_min) if fixed else NO_DRAFT
+            lines.append(line if different == 1 else f"# {row.concurrency} at once:\n{line}")
         return lines[0] if different == 1 else "\n".join(lines)
 
     def _start(self, knobs: Knobs, stack: ExitStack) -> None:
         how, (gamma, p_min), began = self.how, knobs, time.monotonic()
         rates, most = how.synthetic[:gamma] if how.synthetic and gamma else None, how.concurrencies
-        own = Setting(gamma, self.draft_sampling, max(most), synthetic=rates, p_min=p_min)
+        setting = Setting(gamma, self.draft_sampling, max(most), synthetic=rates, p_min=p_min)
         try:
-            server = stack.enter_context(self.serve(own))
+            server = stack.enter_context(self.serve(setting))
         except ValueError as error:
             if gamma == 0:
                 raise
@@ -150,14 +150,16 @@ class Bench(ExitStack):
         how, case, began = self.how, (self.how.temperature, concurrency), time.time()
 
         def tuned(runs: Runs[Knobs]) -> list[TunedRun]:
-            return [self._tuned(each, concurrency, began, turn, runs[case][each]) for each in share]
+            return [
+                self._tuned(knobs, concurrency, began, turn, runs[case][knobs]) for knobs in share
+            ]
 
         texts = how.timing.repeats * len(share) * len(self.prompts)
         self.progress.expect(texts)
         with counted(self.progress, texts) as step:
             # Later turns have other seeds.
             timing = Timing(how.timing.repeats, how.seed + turn * len(self.prompts), step)
-            arms = {each: (self._up[each], self.prompts) for each in share}
+            arms = {knobs: (self._up[knobs], self.prompts) for knobs in share}
             runs = run_in_turns(
                 arms, [case], timing, order=self._order, exact=lambda runs: enough(tuned(runs))
             )
@@ -168,12 +170,12 @@ class Bench(ExitStack):
     ) -> TunedRun:
         """Returns the record of the runs of all repeats; turn: number of the first turn."""
         (gamma, p_min), past_end = knobs, self.kind.drafts_past_end
-        parts = [part for own in runs for part in own.parts]
-        total = sum((own.total for own in runs), NOTHING)
+        parts = [part for run in runs for part in run.parts]
+        total = sum((run.total for run in runs), NOTHING)
         ignored = p_min > 0 and self.kind.acceptance == "counts"
         ignored = ignored and all(part.obeys(gamma, drafts_past_end=past_end) for part in parts)
         rates = [hits / total.drafts for hits in total.up_to(gamma)] if total.by_position else []
-        works = [work for own in runs for work in own.work(drafts_past_end=past_end)]
+        works = [work for run in runs for work in run.work(drafts_past_end=past_end)]
         return TunedRun(
             concurrency=concurrency,
             gamma=gamma,

@@ -54,32 +54,32 @@ class Outlook:
             if run.gamma > 0
         )
         acceptance = from_counts(list(counted))
-        own = [run for run in runs if run.load == load]
-        posterior = posterior_of_runs(own) if costs is None else costs(own, load)
+        at_load = [run for run in runs if run.load == load]
+        posterior = posterior_of_runs(at_load) if costs is None else costs(at_load, load)
         cost = ParametricCost(posterior, load)
         planned = plan(acceptance, cost, max_gamma=longest, worth=worth)
         self.load, self.longest, self.advice = load, longest, planned.advice
         self._gains, self._plain = planned.curve.gains, baseline_seconds(cost)
         self._times = token_seconds(acceptance, cost, np.arange(1, longest + 1))
-        used = [run for run in own if run.gamma not in posterior.left_out(load)]
+        used = [run for run in at_load if run.gamma not in posterior.left_out(load)]
         ran = [run.gamma for run in used if 0 < run.gamma <= longest]
         best = max(ran, key=lambda gamma: self.gain(gamma)[0], default=0)
         self.best_run = self.advice.named if self.advice.named in ran else best
         following = self._next(used, beyond=planned.most_gamma is not None)
-        self.next_gamma = None if following in {run.gamma for run in own} else following
+        self.next_gamma = None if following in {run.gamma for run in at_load} else following
 
-    def _next(self, own: Sequence[Run], *, beyond: bool) -> int | None:
+    def _next(self, at_load: Sequence[Run], *, beyond: bool) -> int | None:
         """Returns the γ to measure after runs at this load; None if none is worth its time.
 
         own: the possible runs.
         beyond: whether a γ above the largest counted position has the best forecast.
         """
-        most = max((run.gamma for run in own), default=0)
+        most = max((run.gamma for run in at_load), default=0)
         if most == 0:
             return self.advice.named  # even at low odds: else a draft that gains is never found
-        tried, named = {run.gamma for run in own}, self.advice.gamma
+        tried, named = {run.gamma for run in at_load}, self.advice.gamma
         following, reach = self.advice.next_run, min(max(most + 2, 2 * most), self.longest)
-        speeds = {run.gamma: run.length / run.step_seconds for run in own}
+        speeds = {run.gamma: run.length / run.step_seconds for run in at_load}
         last = speeds.pop(most)
         rising = len(speeds) > 1 and last >= (1 + RISING) * max(speeds.values())
         # Forecasts beyond the runs are less exact than the runs, and none is advised unmeasured.
@@ -113,7 +113,7 @@ class Outlook:
 
 
 def _value(law: Forecast, at: int, scale: float = 1.0) -> Value:
-    low, middle, high = (scale * float(each[at]) for each in law.interval())
+    low, middle, high = (scale * float(bound[at]) for bound in law.interval())
     return middle, low, high
 
 

@@ -49,7 +49,7 @@ class Tuning:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if not self.worth > 0:
             raise ValueError(f"worth must be above 0 %, got {self.worth:g}")
-        if not all(0 < each <= 1 for each in self.p_mins):
+        if not all(0 < p_min <= 1 for p_min in self.p_mins):
             raise ValueError(f"p-min must lie in (0, 1], got {', '.join(map(str, self.p_mins))}")
         if self.text.max_new_tokens < 2:
             raise ValueError(

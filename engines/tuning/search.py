@@ -48,9 +48,9 @@ class Search:
                 f"concurrency must be at most the number of prompts, {len(lengths)} here, got "
                 f"{max(how.concurrencies)}"
             )
-        own = {"temperature": how.temperature, "max_new_tokens": how.text.max_new_tokens}
+        of_search = {"temperature": how.temperature, "max_new_tokens": how.text.max_new_tokens}
         self.tuned = Tuned(
-            setup={**setup, **own, "seed": how.seed, "prompts": prompts_hash(bench.prompts)},
+            setup={**setup, **of_search, "seed": how.seed, "prompts": prompts_hash(bench.prompts)},
             context=round(sum(lengths) / len(lengths) + how.text.max_new_tokens / 2),
             together=bench.together,
             notes=(OF_ZERO,) if setup.get("zero") == SPECULATING else (),
@@ -71,11 +71,11 @@ class Search:
     def run(self) -> Tuned:
         """Measures until no further run is worth its time; writes each run. Returns the tuning."""
         every = self.how.concurrencies
-        left = [each for each in every if self._wanted(each) is not None]
+        left = [concurrency for concurrency in every if self._wanted(concurrency) is not None]
         if left:
             now, texts = self.outlook(left[0]), self._texts(left)
-            self.bench.paced = lambda *each: self._shown(now, self.bench.duration(texts, *each))
-        for group in [(each,) for each in every] if self.bench.together else [every]:
+            self.bench.paced = lambda *knobs: self._shown(now, self.bench.duration(texts, *knobs))
+        for group in [(concurrency,) for concurrency in every] if self.bench.together else [every]:
             self._search(group)
         return self.tuned
 
@@ -137,7 +137,9 @@ class Search:
             if not any(row.gamma for row in self.tuned.at(concurrency)):
                 self._shown(self.outlook(concurrency), None)
         while wanted := {
-            each: gamma for each in concurrencies if (gamma := self._wanted(each)) is not None
+            concurrency: gamma
+            for concurrency in concurrencies
+            if (gamma := self._wanted(concurrency)) is not None
         }:
             if not self.bench.together and not ran:
                 self._measure(concurrencies, 0)
@@ -171,17 +173,17 @@ class Search:
             else:
                 self.add(row, before)
 
-    def _exact(self, found: Sequence[TunedRun]) -> bool:
+    def _exact(self, runs: Sequence[TunedRun]) -> bool:
         """Returns whether the runs are so exact that further turns would not change a decision."""
         tuned = self.tuned
-        for each in found:
-            tuned = tuned.adding(each)
-        rows = {row.knobs: row for row in tuned.rows if row.concurrency == found[0].concurrency}
-        own = [rows[each.knobs] for each in found]
-        errors = [(row.error_percent or 0.0) / 100 for row in own]
-        if any(row.p_min for row in own):
+        for run in runs:
+            tuned = tuned.adding(run)
+        rows = {row.knobs: row for row in tuned.rows if row.concurrency == runs[0].concurrency}
+        rows_of_runs = [rows[run.knobs] for run in runs]
+        errors = [(row.error_percent or 0.0) / 100 for row in rows_of_runs]
+        if any(row.p_min for row in rows_of_runs):
             return max(errors) <= EXACT
-        times, error = [log(row.ms_per_token or 1.0) for row in own], hypot(*errors)
+        times, error = [log(row.ms_per_token or 1.0) for row in rows_of_runs], hypot(*errors)
         return error <= EXACT or times[-1] - times[0] > CLEARLY * error
 
     def _try(self, gamma: int, concurrencies: tuple[int, ...]) -> None:
@@ -206,7 +208,7 @@ class Search:
         gamma = now.advice.gamma
         ran = {row.knobs for row in self.tuned.rows if row.concurrency == concurrency}
         lengths = dict.fromkeys((gamma, min(2 * gamma, self.how.max_gamma)))
-        wanted = [each for each in product(lengths, self.how.p_mins) if each not in ran]
+        wanted = [pair for pair in product(lengths, self.how.p_mins) if pair not in ran]
         if gamma == 0 or not wanted:
             return
         knobs = [(gamma, 0.0), *wanted]
@@ -225,8 +227,8 @@ class Search:
             if max(times, default=0) > 0:
                 apart = now.advice.gamma in self.bench.kind.off_line
                 gamma = now.best_run if apart else now.advice.gamma
-                own = now.advised(gamma, times.get(gamma))
-                advised.append(with_threshold(self.tuned, own))
+                advised_here = now.advised(gamma, times.get(gamma))
+                advised.append(with_threshold(self.tuned, advised_here))
         flags = self.bench.flags(advised, self._draft)
         self.tuned = replace(
             self.tuned,

@@ -105,7 +105,9 @@ def _own(request: TuneOwn) -> Ready:
         subject = Subject(loaded.target, drafter_of(sampling), sampling, stopping)
         prompts = tuple(tuple(ids) for ids in loaded.prompts)
         setup["flags"] = f"threads={threads.count}"
-        with Bench(lambda own: nullcontext(OwnServer(subject, own)), OWN, prompts, how) as bench:
+        with Bench(
+            lambda setting: nullcontext(OwnServer(subject, setting)), OWN, prompts, how
+        ) as bench:
             yield bench, setup, draft
 
 
@@ -130,8 +132,8 @@ def _server(request: TuneServer) -> Ready:
         setup["zero"] = SPECULATING
 
     def serve(setting: Setting) -> AbstractContextManager[EngineServer]:
-        own = LlamaCppServer(server.url, gamma=setting.gamma, p_min=setting.p_min)
-        return nullcontext(own if by_request else server)
+        by_answer = LlamaCppServer(server.url, gamma=setting.gamma, p_min=setting.p_min)
+        return nullcontext(by_answer if by_request else server)
 
     with Bench(serve, kind, prompts, how, together=by_request) as bench:
         bench.fixed = None if by_request else gamma
@@ -159,11 +161,11 @@ def _kind(url: str, name: str | None) -> EngineKind:
         raise ValueError(f"a running server must be {listed(reached)}, got {name}")
     if not healthy(url):
         raise ConnectionError(f"no server answers at {url}/health")
-    for each, page, key in PAGES:
-        if name in (None, each):
+    for engine, page, key in PAGES:
+        if name in (None, engine):
             with suppress(ValueError, OSError, TypeError):  # no page, or no JSON object
                 if key in json.loads(get_text(url + page, timeout_seconds=PAGE_SECONDS)):
-                    return engine_kinds()[each]
+                    return engine_kinds()[engine]
     raise ValueError(f"server must be {listed(reached)}, got none of their pages at {url}")
 
 
@@ -177,12 +179,12 @@ def _drafting(
         return run(of, prompts, case, how.seed, speculative=True, max_new_tokens=tokens)
 
     try:
-        found = probe(server)
+        probed = probe(server)
     except ValueError as error:
         if "speculation is off" in str(error):
             return 0, False
         raise
-    total = found.total
+    total = probed.total
     if total.drafted == 0:
         return 0, False
     if isinstance(server, LlamaCppServer) and all(
@@ -191,7 +193,7 @@ def _drafting(
     ):
         return PROBED[-1], True
     gamma = len(total.by_position) or math.ceil(total.mean_drafted)
-    if not found.obeys(gamma, drafts_past_end=kind.drafts_past_end):
+    if not probed.obeys(gamma, drafts_past_end=kind.drafts_past_end):
         raise ValueError(
             "the server must draft the same number of tokens in every block to be tuned "
             f"(llama.cpp: --spec-draft-p-min 0), got {total.mean_drafted:.1f} of {gamma}"

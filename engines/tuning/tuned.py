@@ -129,15 +129,15 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
 
     def repeated(self, row: TunedRun) -> TunedRun | None:
         """Returns the earlier run with the row's γ, threshold and concurrency, if γ take turns."""
-        every = (each for each in self.rows if each.measured and self.together)
-        alike = (each for each in every if each.knobs == row.knobs)
-        return next((each for each in alike if each.concurrency == row.concurrency), None)
+        every = (kept for kept in self.rows if kept.measured and self.together)
+        alike = (kept for kept in every if kept.knobs == row.knobs)
+        return next((kept for kept in alike if kept.concurrency == row.concurrency), None)
 
     def adding(self, row: TunedRun) -> Tuned:
         """Returns the tuning with a new run, or new turns of a run; recomputes the runs' times."""
         earlier = self.repeated(row)
-        rows = [each for each in self.rows if each.concurrency == row.concurrency]
-        others = [each for each in self.rows if each.concurrency != row.concurrency]
+        rows = [other for other in self.rows if other.concurrency == row.concurrency]
+        others = [other for other in self.rows if other.concurrency != row.concurrency]
         if earlier is None:
             rows.append(row)
         else:
@@ -182,14 +182,14 @@ def read_tuned(path: Path) -> Tuned:
     if isinstance(document, dict) and "draftings" in document:
         raise ValueError(f"{path} must be a file of specplan tune, got a profile: use `profile`")
     try:
-        found = msgspec.convert(document, Tuned)
+        tuned = msgspec.convert(document, Tuned)
     except msgspec.ValidationError as error:
         raise ValueError(
             f"{path} must be a file of specplan tune (a bench's result: file={path}), got: {error}"
         ) from None
-    if found.format != FORMAT:
-        raise ValueError(f"{path} must have the format {FORMAT!r}, got {found.format!r}")
-    return found
+    if tuned.format != FORMAT:
+        raise ValueError(f"{path} must have the format {FORMAT!r}, got {tuned.format!r}")
+    return tuned
 
 
 def _in_turns(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
@@ -199,8 +199,8 @@ def _in_turns(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
         return list(rows)
     turns = sorted({turn for row in ran for _, turn, *_ in row.turns})
     seconds = np.full((len(ran), len(turns)), np.nan)
-    for own, row in zip(seconds, ran, strict=True):
-        own[np.searchsorted(turns, [turn[1] for turn in row.turns])] = np.exp(row.step_logs)
+    for of_run, row in zip(seconds, ran, strict=True):
+        of_run[np.searchsorted(turns, [turn[1] for turn in row.turns])] = np.exp(row.step_logs)
     steps, _ = polish(seconds)
     left = np.log(seconds) - np.log(steps)[:, None]
     # The speed of a turn is estimated from its other γ.
@@ -208,8 +208,8 @@ def _in_turns(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
     with np.errstate(invalid="ignore", divide="ignore"):
         off = left - (totals - left) / (known - 1)
     timed = (
-        _timed(row, float(step), own[np.isfinite(own)], drawn)
-        for row, step, own in zip(ran, steps, off, strict=True)
+        _timed(row, float(step), of_run[np.isfinite(of_run)], drawn)
+        for row, step, of_run in zip(ran, steps, off, strict=True)
     )
     return [next(timed) if row.turns else row for row in rows]
 

@@ -70,9 +70,9 @@ def deployed_cost(
     prior, bare = (published_prior(kind).fixed(**known or {}) for kind in (traits, undrafted))
     passes = RooflineMachine(deployment)
     roofline = infer(passes, prior, runs, infer(passes, bare, []))
-    found = DeployedCost(roofline, "public", f"the roofline of {machine}", ())
-    if model == found.model:
-        return found
+    plain = DeployedCost(roofline, "public", f"the roofline of {machine}", ())
+    if model == plain.model:
+        return plain
     try:
         if known:
             raise ValueError("a stated efficiency is of the roofline")
@@ -85,14 +85,14 @@ def deployed_cost(
             kernels.plain_work(load)
         baseline = infer(kernels, published_prior(undrafted, over="kernels"), [])
         if roofline.bare is not None:  # no run is used
-            found = found._replace(posterior=replace(roofline, bare=baseline))
+            plain = plain._replace(posterior=replace(roofline, bare=baseline))
         for load in at:
             kernels.block_work(load, _COMPARED)
     except ValueError as error:
         if model is not None:
-            taken = f"--cost-model public takes {found.source} in their place"
+            taken = f"--cost-model public takes {plain.source} in their place"
             raise ValueError(f"{error}; {taken}") from None
-        return found._replace(notes=(f"No measured kernels: {error}.",))
+        return plain._replace(notes=(f"No measured kernels: {error}.",))
     posterior = infer(kernels, published_prior(traits, over="kernels"), runs, baseline)
     source = f"kernels measured on {machine} ({tables.name})"
     return DeployedCost(posterior, "kernels", source, _differences(posterior, roofline, loads[0]))
@@ -114,13 +114,13 @@ def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Tr
 def _differences(kernels: Posterior, roofline: Posterior, load: LoadPoint) -> tuple[str, ...]:
     """Returns a note if kernels and roofline differ by over _DIFFERENT; else an empty tuple."""
     ratio, other_ratio = (
-        seconds_of(each.machine.block_work(load, _COMPARED), each.logs)
-        / seconds_of(each.machine.plain_work(load), each.logs)
-        for each in (kernels, roofline)
+        seconds_of(side.machine.block_work(load, _COMPARED), side.logs)
+        / seconds_of(side.machine.plain_work(load), side.logs)
+        for side in (kernels, roofline)
     )
     step, other_step = (
-        seconds_of(each.undrafted.machine.plain_work(load), each.undrafted.logs)
-        for each in (kernels, roofline)
+        seconds_of(side.undrafted.machine.plain_work(load), side.undrafted.logs)
+        for side in (kernels, roofline)
     )
     slower, gain = other_step / step - 1, ratio / other_ratio - 1
     if max(abs(gain), abs(slower)) <= _DIFFERENT:

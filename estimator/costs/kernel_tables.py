@@ -190,7 +190,7 @@ def _latencies(gpu: str, name: str) -> NDArray[np.float64]:
 @cache
 def _curves(gpu: str, name: str) -> Curves:
     sides, rows = _arrays(gpu, (f"{name}/at", f"{name}/rows"))
-    shapes = {tuple(each): position for position, each in enumerate(sides.tolist())}
+    shapes = {tuple(pair): position for position, pair in enumerate(sides.tolist())}
     return Curves(shapes, rows.astype(np.float64), _latencies(gpu, name))
 
 

@@ -49,12 +49,12 @@ def _weights(module: Any, config: Any) -> float:
 
 def _share_of_tokens(module: Any, config: Any, name: str, parameter: Any) -> float:
     """Returns the share of tokens that use a weight: 1, or the share that its expert receives."""
-    found, text = EXPERTS.fullmatch(name), config.get_text_config(decoder=True)
+    match, text = EXPERTS.fullmatch(name), config.get_text_config(decoder=True)
     chosen = next((n for c in CHOSEN if (n := getattr(text, c, None)) is not None), None)
-    listed = found is not None and found[2].partition(".")[0].isdecimal()
-    if found is None or chosen is None or not (parameter.dim() == 3 or listed):
+    listed = match is not None and match[2].partition(".")[0].isdecimal()
+    if match is None or chosen is None or not (parameter.dim() == 3 or listed):
         return 1.0
-    experts = parameter if parameter.dim() == 3 else module.get_submodule(found[1])
+    experts = parameter if parameter.dim() == 3 else module.get_submodule(match[1])
     return min(1.0, int(chosen) / len(experts))
 
 

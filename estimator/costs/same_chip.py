@@ -79,7 +79,7 @@ class OtherMemory(KernelTables):
         A kernel that its arithmetic limits saves nothing.
         """
         arithmetic = operations / self.measured.flops("bfloat16")
-        before, now = (max(read / each.bandwidth, arithmetic) for each in (self.measured, self.gpu))
+        before, now = (max(read / gpu.bandwidth, arithmetic) for gpu in (self.measured, self.gpu))
         slowest = seconds * max(1.0, self.measured.bandwidth / self.gpu.bandwidth)
         fastest = seconds * min(1.0, self.measured.bandwidth / self.gpu.bandwidth)
         return min(max(seconds - before + now, fastest), slowest)

@@ -39,8 +39,8 @@ class Lookup(DrafterKind):
             if longest > MOST:
                 raise ValueError(f"draft lookup:N needs an N of at most {MOST}, got {text!r}")
             return cls(longest)
-        found = _VLLM.fullmatch(value)
-        sizes = [int(size or VLLM_LENGTH) for size in found.groups()] if found else [0, 0]
+        match = _VLLM.fullmatch(value)
+        sizes = [int(size or VLLM_LENGTH) for size in match.groups()] if match else [0, 0]
         if not 1 <= sizes[0] <= sizes[1] <= MOST:
             raise ValueError(
                 f"draft {cls.names[-1]} needs lengths of a match in 1..{MOST}, the smaller first, "

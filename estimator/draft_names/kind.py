@@ -116,7 +116,7 @@ class DrafterKind(ABC):
     def __str__(self) -> str:
         """Returns the drafter's name: the prefix, and the values that differ from defaults."""
         values = [(getattr(self, field.name), field) for field in fields(self)]  # type: ignore[arg-type]
-        given = [str(value) for value, each in values if value != each.default]
+        given = [str(value) for value, part in values if value != part.default]
         return ":".join((self.prefix, *given))
 
     @abstractmethod
@@ -214,8 +214,8 @@ def drafter_kinds() -> tuple[type[DrafterKind], ...]:
     """
     folders = (point.value for point in entry_points(group=ENTRY_POINTS))
     objects = members("estimator.draft_names", *folders)
-    classes = {each for each in objects if isclass(each) and not isabstract(each)}
-    kinds = (each for each in classes if issubclass(each, DrafterKind))
+    classes = {value for value in objects if isclass(value) and not isabstract(value)}
+    kinds = (value for value in classes if issubclass(value, DrafterKind))
     return tuple(sorted(kinds, key=lambda kind: (kind.match_priority, kind.__name__)))
 
 

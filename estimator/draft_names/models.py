@@ -63,8 +63,8 @@ class HuggingFace(ModelKind):
     def require(self, target: str, *, tokenizer: Any, settings: ModelSettings) -> None:
         from reference.models.huggingface import load_tokenizer, require_same_tokenizer
 
-        own = load_tokenizer(self.name, trust_remote_code=settings.trust_remote_code)
-        require_same_tokenizer(tokenizer, own, target_name=target, draft_name=self.name)
+        of_draft = load_tokenizer(self.name, trust_remote_code=settings.trust_remote_code)
+        require_same_tokenizer(tokenizer, of_draft, target_name=target, draft_name=self.name)
 
     def model(self, context: LoadContext) -> DraftModel:
         return context.pretrained(self.name)
@@ -119,8 +119,8 @@ class Eagle3Name(DrafterKind):
         elif (Path(self.folder) / "tokenizer.json").is_file():
             from reference.models.huggingface import load_tokenizer, require_same_tokenizer
 
-            own = load_tokenizer(self.folder)
-            require_same_tokenizer(tokenizer, own, target_name=target, draft_name=str(self))
+            of_draft = load_tokenizer(self.folder)
+            require_same_tokenizer(tokenizer, of_draft, target_name=target, draft_name=str(self))
 
     def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.state_head import StateHeadDrafter

@@ -102,7 +102,7 @@ def load(
     parts = [part for drafter in names.values() for part in walk(drafter)]
     device_map = _device_map(models, parts, compiling=compiling)
     for setting in OF_SOME_KINDS:
-        if getattr(both, setting) is not None and all(setting not in each.reads for each in parts):
+        if getattr(both, setting) is not None and all(setting not in part.reads for part in parts):
             raise ValueError(f"{setting} is not read by draft {', '.join(names)}")
     device = resolve_device(models.device)
     source = target_source(target_name)
@@ -158,8 +158,10 @@ def _device_map(
 
 def _warn_of_unapplied_settings(target: CachedModel, sampling: SamplingSettings) -> None:
     """Warns of settings in the target's generation_config that are not applied."""
-    found = unapplied_settings(target.module.generation_config).items()
-    others = [f"{name} {value}" for name, value in found if getattr(sampling, name, None) != value]
+    unapplied = unapplied_settings(target.module.generation_config).items()
+    others = [
+        f"{name} {value}" for name, value in unapplied if getattr(sampling, name, None) != value
+    ]
     if others:
         notice(f"not applied of the generation_config of {target.name}: {', '.join(others)}")
 

@@ -59,10 +59,10 @@ def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "w
     text, model, caches, uses = _built(json.dumps(without_storage(config), default=dict))
     if part == "whole":
         alike = Counter(chain.from_iterable(caches))
-        found = tuple(replace(each, layers=layers) for each, layers in alike.items())
+        read = tuple(replace(cache, layers=layers) for cache, layers in alike.items())
         weights = count_weights(model, text, kept, uses=uses)
     else:
-        found = caches[-1]
+        read = caches[-1]
         weights = count_weights(model, text, kept, within=last_layer(model))
     return Counted(
         name=type(model).__name__,
@@ -74,7 +74,7 @@ def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "w
         ),
         vocabulary=_size(text, "vocab_size"),
         weights=weights,
-        caches=found,
+        caches=read,
     )
 
 
@@ -177,7 +177,11 @@ def meta_pass(model: PreTrainedModel) -> tuple[Any, Mapping[str, int]]:
     def use(module: nn.Module, *_: Any) -> None:
         # Looking up an embedding is no use. The output matrix may be the embedding matrix.
         if not isinstance(module, nn.Embedding):
-            uses.update(id(each) for each in module.parameters(recurse=False) if each.dim() >= 2)
+            uses.update(
+                id(parameter)
+                for parameter in module.parameters(recurse=False)
+                if parameter.dim() >= 2
+            )
 
     failed: list[Exception] = []
     # Some models make tensors without a device, others compute with plain numbers.
@@ -197,6 +201,8 @@ def meta_pass(model: PreTrainedModel) -> tuple[Any, Mapping[str, int]]:
     if cache is None:
         cache = getattr(output, "cache_params", None)
     if type(cache).__name__ != "DynamicCache":
-        found = "no cache" if cache is None else type(cache).__name__
-        raise ValueError(f"{name} must be a decoder with a cache of known layers, got {found}")
-    return cache, {n: uses[id(each)] for n, each in model.named_parameters() if id(each) in uses}
+        given = "no cache" if cache is None else type(cache).__name__
+        raise ValueError(f"{name} must be a decoder with a cache of known layers, got {given}")
+    return cache, {
+        n: uses[id(parameter)] for n, parameter in model.named_parameters() if id(parameter) in uses
+    }

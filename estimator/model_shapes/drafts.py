@@ -67,8 +67,8 @@ def read_pair(
             target = shape_of(target_config, dtype=dtype, activations=activations, count=counts)
         file = draft_file
         if is_gguf(draft_file):
-            own = _gguf_shape(draft_file, draft_dtype)
-            return target, DraftShape("model", own, False, None, own.weight_bytes)
+            shape = _gguf_shape(draft_file, draft_dtype)
+            return target, DraftShape("model", shape, False, None, shape.weight_bytes)
         draft = draft_of(
             draft_config,
             target=target_config,
@@ -146,7 +146,7 @@ def _flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
     if _MARK not in config:
         return config
     kind = config[_MARK]
-    known = sorted(each.speculators for each in head_kinds() if each.speculators is not None)
+    known = sorted(kind.speculators for kind in head_kinds() if kind.speculators is not None)
     if kind not in known:
         raise ValueError(f"{_MARK} must be one of {', '.join(known)}, got {kind}")
     layers = config.get(_LAYERS)
@@ -167,6 +167,6 @@ def _tokens(drafting: Any) -> Any:
         return None
     default = drafting.get("default_proposal_method")
     chosen: Mapping[str, Any] = min(
-        methods, key=lambda each: each.get("proposal_type") != default, default={}
+        methods, key=lambda method: method.get("proposal_type") != default, default={}
     )
     return chosen.get("speculative_tokens")

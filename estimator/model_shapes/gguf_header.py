@@ -74,21 +74,22 @@ def _parsed(file: BinaryIO, size: int) -> GgufHeader:
     """Returns the header of a file of `size` bytes, read from behind its version."""
     tensors, count = _value(file, 10), _value(file, 10)
     fields = {str(_value(file, _TEXT)): _value(file, _value(file, 4)) for _ in range(count)}
-    found = []
+    placed = []
     for _ in range(tensors):
         name, dimensions = _value(file, _TEXT), _value(file, 4)
         sizes = tuple(_value(file, 10) for _ in range(dimensions))
         kind, offset = _value(file, 4), _value(file, 10)
-        found.append((offset, name, sizes, kind))
+        placed.append((offset, name, sizes, kind))
     alignment = fields.get("general.alignment", 32)
     start = -(-file.tell() // alignment) * alignment
-    found.sort()
-    ends = [*(offset for offset, *_ in found[1:]), size - start]
-    stored = [end - offset for (offset, *_), end in zip(found, ends, strict=True)]
+    placed.sort()
+    ends = [*(offset for offset, *_ in placed[1:]), size - start]
+    stored = [end - offset for (offset, *_), end in zip(placed, ends, strict=True)]
     if min(stored, default=0) < 0:
         raise struct.error
     return GgufHeader(
-        fields, tuple(Tensor(*each[1:], taken) for each, taken in zip(found, stored, strict=True))
+        fields,
+        tuple(Tensor(*entry[1:], taken) for entry, taken in zip(placed, stored, strict=True)),
     )
 
 

@@ -96,11 +96,11 @@ def _caches(header: GgufHeader, heads: list[int]) -> Iterator[CacheLayers]:
     alike = Counter(zip(heads, shards, map(bool, pattern), strict=False))
     for (queries, kept, slides), count in alike.items():
         if kept > 0:
-            own = window if slides and isinstance(window, int) and window > 0 else None
+            sliding = window if slides and isinstance(window, int) and window > 0 else None
             cached = float(kept * (keys + values) * _CACHE_BYTES)
             operations = float(2 * queries * (keys + values))
-            seen: CacheKind = "full" if own is None else "sliding"
-            yield CacheLayers(seen, count, cached, 0.0, own, operations, kept)
+            seen: CacheKind = "full" if sliding is None else "sliding"
+            yield CacheLayers(seen, count, cached, 0.0, sliding, operations, kept)
 
 
 def _layer(tensor: Tensor) -> int:
@@ -110,18 +110,18 @@ def _layer(tensor: Tensor) -> int:
 
 
 def _number(header: GgufHeader, name: str) -> int:
-    found = header.of_model(name)
-    if not isinstance(found, int) or found < 1:
+    number = header.of_model(name)
+    if not isinstance(number, int) or number < 1:
         stated = f"{header.architecture}.{name}"
-        raise ValueError(f"a GGUF file must state {stated}, at least 1, got {found}")
-    return found
+        raise ValueError(f"a GGUF file must state {stated}, at least 1, got {number}")
+    return number
 
 
 def _by_layer(
     header: GgufHeader, name: str, layers: int, default: list[int] | None = None
 ) -> list[int]:
     """Returns a field that is one number for all layers, or a list with a number for each."""
-    found = header.of_model(name)
-    if isinstance(found, list):
-        return [int(each) for each in found[:layers]]
-    return default if found is None and default is not None else [_number(header, name)] * layers
+    numbers = header.of_model(name)
+    if isinstance(numbers, list):
+        return [int(number) for number in numbers[:layers]]
+    return default if numbers is None and default is not None else [_number(header, name)] * layers

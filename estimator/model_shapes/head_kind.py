@@ -46,7 +46,7 @@ class Head:
     @property
     def borrowed_head(self) -> tuple[Weights, ...]:
         """The target's output matrix, which the head uses but does not store."""
-        return tuple(replace(each, held=False) for each in self.target.only("head"))
+        return tuple(replace(weights, held=False) for weights in self.target.only("head"))
 
     def integer(self, name: str) -> int:
         """Returns the value of a configuration key; refuses a value that is no positive integer."""
@@ -67,7 +67,9 @@ class Head:
           is returned.
         """
         lists = map(self.config.get, names)
-        return next((len(each) for each in lists if isinstance(each, Sequence) and each), default)
+        return next(
+            (len(layers) for layers in lists if isinstance(layers, Sequence) and layers), default
+        )
 
     def require_width(self, name: str, width: Any) -> int:
         """Returns the target's hidden size; refuses a draft whose hidden size (`width`) differs."""
@@ -117,7 +119,9 @@ class Head:
         once, in_turn, parallel, longest: see `DraftShape`.
         """
         step = replace(body, name=f"{self.kind.name} head", weights=(*body.multiplied, *added))
-        held = sum(each.stored_bytes for each in (*step.weights, *once, *in_turn) if each.held)
+        held = sum(
+            weights.stored_bytes for weights in (*step.weights, *once, *in_turn) if weights.held
+        )
         name = self.kind.name
         return DraftShape(name, step, parallel, longest, held, tuple(once), tuple(in_turn))
 
@@ -176,8 +180,8 @@ class HeadKind:
 @cache
 def head_kinds() -> tuple[HeadKind, ...]:
     """Returns all kinds of head, sorted by `match_priority`."""
-    found = members("estimator.model_shapes.heads")
-    kinds = (each for each in found if isinstance(each, HeadKind))
+    objects = members("estimator.model_shapes.heads")
+    kinds = (value for value in objects if isinstance(value, HeadKind))
     return tuple(sorted(kinds, key=lambda kind: kind.match_priority))
 
 

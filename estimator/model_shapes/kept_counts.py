@@ -62,24 +62,24 @@ def sizes(config: Mapping[str, Any]) -> dict[str, Any] | None:
     defaults = DEFAULTS.get(family) if isinstance(family, str) else None
     if defaults is None:
         return None
-    found = {name: value for name, value in config.items() if name not in WITHOUT_SIZE}
-    if found.get("experts_per_token") == found.get("num_experts_per_tok"):
-        found.pop("experts_per_token", None)
-    heads, hidden = found.get("num_attention_heads"), found.get("hidden_size")
+    kept = {name: value for name, value in config.items() if name not in WITHOUT_SIZE}
+    if kept.get("experts_per_token") == kept.get("num_experts_per_tok"):
+        kept.pop("experts_per_token", None)
+    heads, hidden = kept.get("num_attention_heads"), kept.get("hidden_size")
     if family == "llama" and isinstance(heads, int) and isinstance(hidden, int) and heads > 0:
         # A head has an equal share of the width unless the configuration states its size.
-        found["head_dim"] = found.get("head_dim") or hidden // heads
-    layers, step = found.get("num_hidden_layers"), found.get("interleave_moe_layer_step")
+        kept["head_dim"] = kept.get("head_dim") or hidden // heads
+    layers, step = kept.get("num_hidden_layers"), kept.get("interleave_moe_layer_step")
     if family == "llama4_text":
-        found.pop("use_qk_norm", None)  # its norms have no weights
+        kept.pop("use_qk_norm", None)  # its norms have no weights
         if isinstance(layers, int) and isinstance(step, int) and step > 0:
             # Lists follow from other keys: each fourth layer reads all.
             local = [int(layer % 4 > 0) for layer in range(1, layers + 1)]
             follow = {"moe_layers": list(range(step - 1, layers, step)), "no_rope_layers": local}
             for name, usual in follow.items():
-                if found.get(name) in (usual, [], None):
-                    found.pop(name, None)
-    return {**defaults, **found}
+                if kept.get(name) in (usual, [], None):
+                    kept.pop(name, None)
+    return {**defaults, **kept}
 
 
 def known_count(
@@ -87,8 +87,10 @@ def known_count(
 ) -> Counted | None:
     """Returns the counts of a well-known model, as `count` does; None for another model."""
     wanted = (sizes(config), kept, part)
-    found = (each.counted for each in read_known() if (each.sizes, each.kept, each.part) == wanted)
-    return next(found, None)
+    counts = (
+        known.counted for known in read_known() if (known.sizes, known.kept, known.part) == wanted
+    )
+    return next(counts, None)
 
 
 @cache
@@ -116,8 +118,8 @@ def count_once(
     name = f"{sha256(key.encode()).hexdigest()}.json"
     with suppress(OSError, RuntimeError, msgspec.MsgspecError):
         content = (folder() / name).read_bytes()
-        found, counted = msgspec.json.decode(content, type=tuple[str, Counted])
-        if found == key:
+        stored_key, counted = msgspec.json.decode(content, type=tuple[str, Counted])
+        if stored_key == key:
             return counted
     counted = count(config, kept, part)
     with suppress(OSError, RuntimeError):

@@ -61,30 +61,30 @@ def shape_of(
     """
     architecture(config)
     stored = storage(config, dtype=dtype, activations=activations)
-    found = count(config, stored.kept, "whole")
+    counted = count(config, stored.kept, "whole")
     wider = round(stored.plain.bytes_per_value) / BYTES_PER_VALUE
     caches = (
-        replace(cache, bytes_per_token=cache.bytes_per_token * wider) for cache in found.caches
+        replace(cache, bytes_per_token=cache.bytes_per_token * wider) for cache in counted.caches
     )
-    sizes = (found.name, found.layers, found.hidden, found.heads, found.vocabulary)
-    weights = stored_weights(found.weights, stored)
+    sizes = (counted.name, counted.layers, counted.hidden, counted.heads, counted.vocabulary)
+    weights = stored_weights(counted.weights, stored)
     return ModelShape(*sizes, weights, tuple(caches), stored.activations)
 
 
 def stored_weights(counted: Iterable[CountedWeights], stored: Storage) -> tuple[Weights, ...]:
     """Returns the weights in their storage formats, summed over equal kinds and formats."""
     totals: dict[tuple[NumberFormat, CountedWeights], CountedWeights] = {}
-    for each in counted:
-        quantised = each.quantised or stored.quantised.everywhere
+    for weights in counted:
+        quantised = weights.quantised or stored.quantised.everywhere
         form = stored.quantised if quantised else stored.plain
-        alike = replace(each, values=0, quantised=False, matrices=())
+        alike = replace(weights, values=0, quantised=False, matrices=())
         total = totals.get((form, alike), alike)
         totals[form, alike] = replace(
             total,
-            values=total.values + each.values,
-            matrices=(*total.matrices, *each.matrices),
+            values=total.values + weights.values,
+            matrices=(*total.matrices, *weights.matrices),
         )
-    return tuple(stored.weights(each, form) for (form, _), each in totals.items())
+    return tuple(stored.weights(weights, form) for (form, _), weights in totals.items())
 
 
 def storage(
@@ -95,18 +95,18 @@ def storage(
     dtype: format of the weights, a name in FORMATS; None: as the configuration states.
     activations: format of activations; None: as the configuration states, else 16 bits.
     """
-    parts = [each for each in (config.get("text_config"), config) if isinstance(each, Mapping)]
+    parts = [part for part in (config.get("text_config"), config) if isinstance(part, Mapping)]
     named = dtype if dtype in _PLAIN else _named(parts)
     plain = FORMATS[named or "bfloat16"]
     quantised, computed, kept = plain, plain.name, tuple[str, ...]()
     fields = [part.get("quantization_config") for part in reversed(parts)]
-    found = next((field for field in fields if isinstance(field, Mapping)), None)
+    quantisation = next((field for field in fields if isinstance(field, Mapping)), None)
     if dtype is not None:
         quantised = find_format(dtype)
-    elif found:
-        quantised, computed = _quantised(found, plain.name)
-        lists = (found.get(name) for name in _KEPT)
-        modules = next((each for each in lists if isinstance(each, (list, tuple))), ())
+    elif quantisation:
+        quantised, computed = _quantised(quantisation, plain.name)
+        lists = (quantisation.get(name) for name in _KEPT)
+        modules = next((names for names in lists if isinstance(names, (list, tuple))), ())
         kept = tuple(_pattern(str(module)) for module in modules)
     elif named is None:
         raise ValueError(
@@ -119,10 +119,10 @@ def _named(parts: Sequence[Mapping[str, Any]]) -> str | None:
     """Returns the unquantised format (dtype) that a configuration names, or None."""
     for name, value in ((n, part.get(n)) for part in parts for n in ("dtype", "torch_dtype")):
         if value is not None:
-            found = str(value).removeprefix("torch.")
-            if found not in _PLAIN:
-                raise ValueError(f"{name} in config.json must be one of {_PLAIN}, got {found}")
-            return found
+            form = str(value).removeprefix("torch.")
+            if form not in _PLAIN:
+                raise ValueError(f"{name} in config.json must be one of {_PLAIN}, got {form}")
+            return form
     return None
 
 

@@ -101,7 +101,7 @@ def last_layer(model: PreTrainedModel) -> str:
     from torch import nn
 
     lists = [(name, m) for name, m in model.named_modules() if isinstance(m, nn.ModuleList)]
-    name, layers = max(lists, key=lambda each: sum(p.numel() for p in each[1].parameters()))
+    name, layers = max(lists, key=lambda item: sum(p.numel() for p in item[1].parameters()))
     return f"{name}.{len(layers) - 1}."
 
 
@@ -155,12 +155,15 @@ def _quantised(kind: WeightKind, name: str, parameter: Tensor, kept: tuple[str, 
     if kind not in LINEAR or not matrix:
         return False
     # An expert's parameters are in modules of its own or bare tensors: both names are checked.
-    return not any(re.search(each, tried) for each in kept for tried in (name, module))
+    return not any(re.search(pattern, tried) for pattern in kept for tried in (name, module))
 
 
 def _active(config: PreTrainedConfig, experts: int) -> int:
     stated = (getattr(config, name, None) for name in _ACTIVE)
-    active = first_size(max(each) if isinstance(each, (list, tuple)) else each for each in stated)
+    active = first_size(
+        max(stated_size) if isinstance(stated_size, (list, tuple)) else stated_size
+        for stated_size in stated
+    )
     if active is not None:
         return min(active, experts)
     nested = getattr(config, "ffn_config", None)
@@ -189,13 +192,13 @@ def layer_caches(cache: Any, config: PreTrainedConfig) -> list[tuple[CacheLayers
             raise ValueError(
                 f"the caches of {config.model_type} are of a kind that is not covered, {name}"
             )
-        keys, found = getattr(layer, "keys", None), list[CacheLayers]()
+        keys, caches = getattr(layer, "keys", None), list[CacheLayers]()
         if keys is not None and keys.dim() == 4:
-            found = _attention(layer, kind, sizes)
-            latest[kind] = found[0]
+            caches = _attention(layer, kind, sizes)
+            latest[kind] = caches[0]
         elif name == "DummyLayer" and kind in latest:
-            found = [replace(latest[kind], held=False)]
-        each_layer.append((*found, *_state(layer, sizes)))
+            caches = [replace(latest[kind], held=False)]
+        each_layer.append((*caches, *_state(layer, sizes)))
     if not any(each_layer):
         raise ValueError(f"{config.model_type} must cache keys and values or a state, got neither")
     return each_layer
@@ -209,11 +212,11 @@ def _attention(layer: Any, kind: str, config: PreTrainedConfig) -> list[CacheLay
     latent = getattr(config, "kv_lora_rank", None) == key_width and shards == 1
     # Scores with the keys, then a sum of the values; latent pairs serve as both.
     products = 2 * key_width + value_width if latent else key_width + value_width
-    found: CacheKind = "latent" if latent else "full"
+    cache_kind: CacheKind = "latent" if latent else "full"
     if window is not None:
-        found = "chunked" if kind == "chunked_attention" else "sliding"
+        cache_kind = "chunked" if kind == "chunked_attention" else "sliding"
     token_bytes = float(shards * (key_width + value_width) * BYTES_PER_VALUE)
-    main = CacheLayers(found, 1, token_bytes, 0.0, window, float(2 * heads * products), shards)
+    main = CacheLayers(cache_kind, 1, token_bytes, 0.0, window, float(2 * heads * products), shards)
     if not hasattr(layer, "indexer_keys"):
         return [main]
     top, index = getattr(config, "index_topk", None), layer.indexer_keys
@@ -228,7 +231,9 @@ def _attention(layer: Any, kind: str, config: PreTrainedConfig) -> list[CacheLay
 def _state(layer: Any, config: PreTrainedConfig) -> list[CacheLayers]:
     """Returns the size of a recurrent layer's state per sequence; [] for other layers."""
     named = (getattr(layer, name, {}) for name in ("conv_states", "recurrent_states"))
-    states = [state for each in named for state in each.values() if state is not None]
+    states = [
+        state for states_by_name in named for state in states_by_name.values() if state is not None
+    ]
     if not states:
         return []
     state_bytes = float(sum(state.numel() * state.element_size() for state in states))

@@ -42,14 +42,14 @@ def ranked_texts(traces: Sequence[Trace]) -> RankedTexts:
     column, texts = COLUMNS["largest"], []
     for trace in calibrated(traces, column):
         assert trace.confidence is not None
-        _, starts, own = trace.confidence
+        _, starts, certainty = trace.confidence
         if len(starts) < trace.tokens:
             raise ValueError(
                 "`verification` adaptive needs the draft's own path from every block start, got "
                 "paths from some: measure again with fewer `max_new_tokens`, or on a quiet machine"
             )
-        longest = own.shape[1]
-        survival = own[: trace.tokens, :, column].cumprod(axis=1)
+        longest = certainty.shape[1]
+        survival = certainty[: trace.tokens, :, column].cumprod(axis=1)
         texts.append((trace.by_start(longest), survival, trace.replay.lengths(longest)))
     return RankedTexts(texts)
 
@@ -66,8 +66,8 @@ def adaptive_speeds(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, Mapp
     """
     some = _spread(plans)
     gammas = np.arange(1, len(some[0].curve.gamma) + 1)
-    factors = np.array([speed_up(each.acceptance, each.cost, gammas) for each in some])
-    factors[~np.array([each.allowed for each in some])] = 1e-9
+    factors = np.array([speed_up(way.acceptance, way.cost, gammas) for way in some])
+    factors[~np.array([way.allowed for way in some])] = 1e-9
     one = first_best(gammas, np.exp(np.log(factors).mean(axis=0)))
     return {
         plan.cost.setting.batch: {
@@ -85,12 +85,12 @@ def ranked_steps(plans: Sequence[Plan], texts: RankedTexts) -> dict[int, tuple[f
 
     Only the likeliest drafted tokens are verified, as in vLLM, with each batch size's best γ.
     """
-    found = {}
+    steps = {}
     for plan in _spread(plans):
         way = _played(plan, texts, "previous step")
         seconds = way.tokens * plan.cost.baseline_seconds / way.speed_up
-        found[plan.cost.setting.batch] = seconds, way.tokens
-    return found
+        steps[plan.cost.setting.batch] = seconds, way.tokens
+    return steps
 
 
 def _spread(plans: Sequence[Plan]) -> list[Plan]:

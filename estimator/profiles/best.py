@@ -51,7 +51,7 @@ def best_of(profile: Profile) -> BestGamma | None:
         acceptance = profile.drafting().acceptance
         gamma = best_gamma(acceptance, cost, max_gamma=acceptance.observed_gamma)
         iid = Iid(profile.alpha.value)
-        gain = Improvement(*(float(speed_up(each, cost, gamma)) for each in (acceptance, iid)))
+        gain = Improvement(*(float(speed_up(law, cost, gamma)) for law in (acceptance, iid)))
     else:
         gain = profile.improvement_factor[gamma] if gamma else Improvement(1.0, 1.0)
     length = max(gamma, 1)
@@ -68,8 +68,8 @@ def plan_of(profile: Profile, cost: CostModel, sampling: DraftSampling | None = 
     """
     acceptance = profile.drafting(sampling).under(profile.verification)
     timed = cost.with_setting(timed=tuple(profile.improvement_factor))
-    own = sampling in (None, profile.draft_sampling)
-    return plan(acceptance, timed, doubt=measured_doubt(profile) if own else None)
+    measured_way = sampling in (None, profile.draft_sampling)
+    return plan(acceptance, timed, doubt=measured_doubt(profile) if measured_way else None)
 
 
 def measured_doubt(profile: Profile) -> Doubt | None:
@@ -98,14 +98,16 @@ def measured_doubt(profile: Profile) -> Doubt | None:
 
 def with_intervals(profile: Profile) -> Profile:
     """Returns the profile with an interval of each speed-up; unchanged without `measured_doubt`."""
-    doubt, found = measured_doubt(profile), profile.improvement_factor
+    doubt, gains = measured_doubt(profile), profile.improvement_factor
     if doubt is None:
         return profile
     law = Forecast.normal(
-        np.log([each.replay for each in found.values()]), doubt(np.array([*found]))
+        np.log([factor.replay for factor in gains.values()]), doubt(np.array([*gains]))
     )
-    ends = zip(found.items(), np.array(law.interval()).T.tolist(), strict=True)
-    factors = {gamma: replace(each, low=low, high=high) for (gamma, each), (low, _, high) in ends}
+    ends = zip(gains.items(), np.array(law.interval()).T.tolist(), strict=True)
+    factors = {
+        gamma: replace(factor, low=low, high=high) for (gamma, factor), (low, _, high) in ends
+    }
     return replace(profile, improvement_factor=factors)
 
 

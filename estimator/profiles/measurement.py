@@ -55,9 +55,9 @@ def make_profile(
     categories: each prompt's category; empty, or None for a prompt without one.
     """
     subject, replayed, max_gamma = tracing.subject, tracing.max_gamma, tracing.ahead
-    sampling, own = subject.drafter.sampling, draft_sampling(subject.drafter)
+    sampling, drafting = subject.drafter.sampling, draft_sampling(subject.drafter)
     verification = known_verification(subject.rule)
-    traces = [pair.under(own) for pair in pairs]
+    traces = [pair.under(drafting) for pair in pairs]
     judged = [trace.judged(verification, replayed) for trace in traces]
     texts, gammas = timed(runs), measured_gammas(max_gamma)
     cost, clock, gained = priced(texts), noise(texts), workloads.speed_ups(judged, texts, gammas)
@@ -75,8 +75,8 @@ def make_profile(
     }
     grouped = partial(workloads.workloads, judged, texts, gammas=gammas)
     profile = Profile(
-        alpha=draftings[own].alpha,
-        draft_sampling=own,
+        alpha=draftings[drafting].alpha,
+        draft_sampling=drafting,
         draftings=draftings,
         verification=verification,
         times=TimesMs.of(cost, gained.c if drafted else None),

@@ -75,14 +75,14 @@ class Thresholds:
     @property
     def acceptances(self) -> tuple[Stopped, ...]:
         tokens = self.tokens.sum()
-        verified, paid = (each.sum(axis=0) / tokens for each in (self.verified, self.paid))
+        verified, paid = (counts.sum(axis=0) / tokens for counts in (self.verified, self.paid))
         errors = np.sqrt((self.errors**2).sum(axis=0))[:, -1] / tokens
         stopped = partial(Stopped, self.alpha, rule=self.rule)
-        steps = (Replayed(self.alpha, _rows(each)) for each in paid)
+        steps = (Replayed(self.alpha, _rows(counts)) for counts in paid)
         columns = zip(map(_rows, verified), steps, self.p_mins, errors.tolist(), strict=True)
         return tuple(
-            stopped(blocks, paid=own, p_min=p_min, drafted_error=error)
-            for blocks, own, p_min, error in columns
+            stopped(blocks, paid=counts, p_min=p_min, drafted_error=error)
+            for blocks, counts, p_min, error in columns
         )
 
     def gain(self, cost: Cost, *, max_gamma: int) -> StopGain:
@@ -147,14 +147,14 @@ def matched(path: Path, profile: Profile, stated: str) -> Thresholds | None:
     least, tokens, blocks = (arrays[name] for name in ("least", "tokens", "blocks"))
     if _rows(blocks[:, 0].sum(axis=0) / tokens.sum()) != profile.drafting().blocks:
         raise ValueError(f"traces {place.name} must be of the profile's measurement, got others")
-    names = [str(each) for each in least.tolist()]
+    names = [str(threshold) for threshold in least.tolist()]
     wanted = names if stated == "auto" else stated.split(",")
     if not {*wanted} <= {"0", *names}:
         raise ValueError(
             f"`p_min` for {profile.setup.draft} must be auto or numbers of matched tokens, of "
             f"{', '.join(names)}, got {stated!r}"
         )
-    considered = sorted({0 if each == "0" else names.index(each) for each in wanted})
+    considered = sorted({0 if threshold == "0" else names.index(threshold) for threshold in wanted})
     p_mins, errors = (0.0, *map(float, names[1:])), np.zeros(blocks.shape[:-1])
     rate = profile.alpha.value
     return Thresholds(MATCH, rate, p_mins, considered, tokens, blocks, blocks, errors, [])
@@ -178,10 +178,11 @@ def recorded_traces(
             "of a lookup's matches"
         )
     traces = [pair.under(sampling) for pair in read_traces(place).values()]
-    found, wanted = alpha(traces), profile.drafting(sampling).alpha.value
-    if abs(found - wanted) > ROUNDING:
+    recorded, wanted = alpha(traces), profile.drafting(sampling).alpha.value
+    if abs(recorded - wanted) > ROUNDING:
         raise ValueError(
-            f"traces {place.name} must be of the profile's own measurement, got alpha {found:.6g} "
+            f"traces {place.name} must be of the profile's own measurement, got alpha "
+            f"{recorded:.6g} "
             f"where the profile has {wanted:.6g}"
         )
     return traces

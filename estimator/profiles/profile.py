@@ -188,13 +188,13 @@ class Profile:
 
     def cost_of(self, passes: TimesMs | LoadCosts) -> CostModel:
         """Returns the cost model with the times of `passes` and the overhead in `self.times`."""
-        own = TimesMs({}, 0.0) if self.times is None else self.times
+        times = TimesMs({}, 0.0) if self.times is None else self.times
         return CostModel(
             target_seconds={n: ms / 1e3 for n, ms in passes.target_ms.items()},
             draft_seconds=passes.draft_ms / 1e3,
             draft_curve={gamma: ms / 1e3 for gamma, ms in passes.drafting_ms.items()},
-            overhead_seconds=own.overhead_ms / 1e3,
-            baseline_overhead_seconds=own.baseline_overhead_ms / 1e3,
+            overhead_seconds=times.overhead_ms / 1e3,
+            baseline_overhead_seconds=times.baseline_overhead_ms / 1e3,
         )
 
     @property
@@ -205,9 +205,11 @@ class Profile:
     @property
     def workloads(self) -> dict[str, Mapping[str, Workload]]:
         """Results by group of prompts: by category, and by prompt length if lengths differ."""
-        own = TextDetails() if self.details is None else self.details
-        found = {"category": own.by_category} if own.by_category else {}
-        return found | ({"prompt tokens": own.by_context} if len(own.by_context) > 1 else {})
+        details = TextDetails() if self.details is None else self.details
+        groups = {"category": details.by_category} if details.by_category else {}
+        return groups | (
+            {"prompt tokens": details.by_context} if len(details.by_context) > 1 else {}
+        )
 
     @property
     def compared_gamma(self) -> int:
@@ -226,4 +228,4 @@ class Profile:
 
 def milliseconds(seconds: Mapping[int, float]) -> dict[int, float]:
     """Returns times by number of tokens, in milliseconds, ascending."""
-    return {n: 1e3 * each for n, each in sorted(seconds.items())}
+    return {n: 1e3 * value for n, value in sorted(seconds.items())}

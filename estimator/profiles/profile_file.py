@@ -42,23 +42,23 @@ def profile_json(profile: Profile) -> dict[str, Any]:
 
 def _inlined(record: Any) -> dict[str, Any]:
     """Returns an object's fields; a field in `_PARTS` is replaced by the fields of its value."""
-    found: dict[str, Any] = {}
+    inlined: dict[str, Any] = {}
     for name, value in _keys(record).items():
         part = _PARTS.get(name)
-        found |= {name: value} if part is None else part if value is None else _keys(value)
-    return found
+        inlined |= {name: value} if part is None else part if value is None else _keys(value)
+    return inlined
 
 
 def _parts(document: dict[str, Any]) -> dict[str, Any]:
     """Returns a file's keys, grouped into the parts of a profile."""
-    found = document | {
+    parts = document | {
         "times": document if document.get("target_ms") else None,
         "details": document if any(map(document.get, _PARTS["details"])) else None,
         "clock": document,
     }
     if isinstance(setup := document.get("setup"), dict):
-        found["setup"] = setup | {"software": setup, "texts": setup}
-    return found
+        parts["setup"] = setup | {"software": setup, "texts": setup}
+    return parts
 
 
 def read_profile(path: Path) -> Profile:

@@ -86,10 +86,10 @@ def load_times(
         progress()
     # The first block of a turn does not count, and drafting nothing takes no time.
     times = np.concatenate([seconds[0, ..., 1:], seconds[1, 1:, :, 1:]])
-    found, speeds = polish(np.median(times, axis=-1))
+    medians, speeds = polish(np.median(times, axis=-1))
     low, middle, high = np.quantile(times / speeds[:, None], (0.25, 0.5, 0.75), axis=(1, 2))
-    drafting = dict(zip(gammas, found[len(lengths) :].tolist(), strict=True))
-    verifying = {n + 1: float(each) for n, each in zip(lengths, found, strict=False)}
+    drafting = dict(zip(gammas, medians[len(lengths) :].tolist(), strict=True))
+    verifying = {n + 1: float(value) for n, value in zip(lengths, medians, strict=False)}
     return LoadCosts(
         batch=batch,
         context=context,

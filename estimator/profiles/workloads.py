@@ -87,7 +87,7 @@ def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate,
     and 1 plus their sum is the number of tokens per call at γ.
     """
     counts = [trace.replay.positions(gamma) for trace in traces]
-    accepted, offered = (np.array(each) for each in zip(*counts, strict=True))
+    accepted, offered = (np.array(column) for column in zip(*counts, strict=True))
     drafted = int((offered.sum(axis=0) > 0).sum())
     blocks = np.array([trace.replay.blocks(gamma).sum() for trace in traces])
     known = len(traces) > 1 and bool((left_out(blocks) > TINY).all())
@@ -114,7 +114,7 @@ def draft_acceptance(
         accepted_by_position=accepted_by_position(traces, timed),
         blocks_jointly=replayed_blocks(jointly, max_gamma),
         alpha_by_lenience={
-            each: lenient_alpha(traces, each) for each in traces[0].alpha_by_lenience
+            lenience: lenient_alpha(traces, lenience) for lenience in traces[0].alpha_by_lenience
         },
         acceptance_by_rank=acceptance_by_rank(traces, RANKS),
         at_contexts=at_contexts(traces, prompts, max_gamma),
@@ -141,14 +141,16 @@ def lag1_correlation(traces: Sequence[Trace]) -> float | None:
 def by_category(categories: Sequence[str | None]) -> dict[str, list[int]]:
     """Returns the indices of the prompts of each category; prompts without one are left out."""
     names = dict.fromkeys(name for name in categories if name is not None)
-    return {name: [at for at, each in enumerate(categories) if each == name] for name in names}
+    return {
+        name: [at for at, category in enumerate(categories) if category == name] for name in names
+    }
 
 
 def by_context(prompts: Sequence[Sequence[int]]) -> dict[str, list[int]]:
     """Returns the indices of the prompts by octave of their length, ascending: "64-127", …."""
     bits = [len(ids).bit_length() for ids in prompts]
     return {
-        f"{2 ** (size - 1)}-{2**size - 1}": [at for at, each in enumerate(bits) if each == size]
+        f"{2 ** (size - 1)}-{2**size - 1}": [at for at, length in enumerate(bits) if length == size]
         for size in sorted(set(bits))
     }
 
@@ -165,13 +167,13 @@ def workloads(
     traces, texts: traces and timed runs of all prompts.
     groups: indices of prompts by the group's name.
     """
-    found = {}
+    by_workload = {}
     for name, prompts in groups.items():
         chosen = [traces[prompt] for prompt in prompts]
         gained = speed_ups(chosen, of_prompts(texts, prompts), gammas)
         tokens = [trace.tokens for trace in chosen]
         calls = {gamma: [float(trace.replay.calls(gamma)) for trace in chosen] for gamma in gammas}
-        found[name] = Workload(
+        by_workload[name] = Workload(
             alpha=measured_alpha(chosen),
             tokens_per_call={
                 gamma: Estimate(sum(tokens) / sum(of_gamma), *ratio_interval(tokens, of_gamma))
@@ -181,4 +183,4 @@ def workloads(
             optimal_gamma=gained.best,
             accepted_by_position=accepted_by_position(chosen, max(gammas)),
         )
-    return found
+    return by_workload

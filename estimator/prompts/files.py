@@ -46,11 +46,11 @@ def read_prompts(source: str) -> list[Prompt]:
     path = Path(source)
     if path.is_file():
         return _of_file(path)
-    found = [Path(name) for name in glob.glob(source, recursive=True)]
+    paths = [Path(name) for name in glob.glob(source, recursive=True)]
     if path.is_dir():
         below = ((file, file.relative_to(path).parts) for file in path.rglob("*"))
-        found = [file for file, parts in below if not any(part.startswith(".") for part in parts)]
-    texts = {file: _text_of(file) for file in sorted(found) if file.is_file()}
+        paths = [file for file, parts in below if not any(part.startswith(".") for part in parts)]
+    texts = {file: _text_of(file) for file in sorted(paths) if file.is_file()}
     if not path.is_dir() and not texts:
         raise ValueError(f"prompts must be an existing file, folder or glob, got {source}")
     prompts = [Prompt(text) for text in texts.values() if text is not None]
@@ -65,12 +65,12 @@ def read_prompts(source: str) -> list[Prompt]:
 
 def whole_references(references: Sequence[str | None]) -> list[str] | None:
     """Returns the references if every prompt has one, None if none has one; refuses a mixture."""
-    found = [reference for reference in references if reference is not None]
-    if found and len(found) != len(references):
+    given = [reference for reference in references if reference is not None]
+    if given and len(given) != len(references):
         raise ValueError(
-            f"references must be as many as the prompts, {len(references)}, got {len(found)}"
+            f"references must be as many as the prompts, {len(references)}, got {len(given)}"
         )
-    return found or None
+    return given or None
 
 
 def require_characters(text: str, name: str) -> None:
@@ -101,16 +101,16 @@ def _of_file(path: Path) -> list[Prompt]:
     if path.suffix == ".json":
         records = _parsed(text, str(path))
         records = records if isinstance(records, list) else [records]
-        found = [(record, f"{path} item {at}") for at, record in enumerate(records, start=1)]
+        items = [(record, f"{path} item {at}") for at, record in enumerate(records, start=1)]
     else:
         # `splitlines` would also split at U+0085, U+2028 and form feeds.
         lines = enumerate(text.split("\n"), start=1)
-        found = [(line, f"{path} line {at}") for at, line in lines if line.strip()]
+        items = [(line, f"{path} line {at}") for at, line in lines if line.strip()]
         if path.suffix in JSON_LINES:
-            found = [(_parsed(line, where), where) for line, where in found]
-    if not found:
+            items = [(_parsed(line, where), where) for line, where in items]
+    if not items:
         raise ValueError(f"prompts must hold at least one prompt, got none in {path}")
-    return [prompt_of(record, where) for record, where in found]
+    return [prompt_of(record, where) for record, where in items]
 
 
 def _parsed(text: str, where: str) -> Any:
@@ -141,9 +141,9 @@ def prompt_of(record: Any, where: str) -> Prompt:
         text = _first_user_message(text, name, where)
     if isinstance(reference, list):
         reference = next(iter(reference), None)
-    for each, value in ((name, text), ("category", category), ("reference", reference)):
-        if not isinstance(value, str) and (each == name or value is not None):
-            raise ValueError(f"{where}: field {each} must be text, got {type(value).__name__}")
+    for field, value in ((name, text), ("category", category), ("reference", reference)):
+        if not isinstance(value, str) and (field == name or value is not None):
+            raise ValueError(f"{where}: field {field} must be text, got {type(value).__name__}")
     if not text.strip():
         raise ValueError(f"a prompt must not be empty, got an empty one: {where}")
     require_characters(text, f"{where}: a prompt")

@@ -88,15 +88,17 @@ def encoded(part: LogPart, tokenizer: Any) -> tuple[list[Pair], list[tuple[int, 
 
 def _parsed(line: bytes | dict[str, Any]) -> LogLine:
     try:
-        found = _DECODER.decode(line) if isinstance(line, bytes) else msgspec.convert(line, LogLine)
+        parsed = (
+            _DECODER.decode(line) if isinstance(line, bytes) else msgspec.convert(line, LogLine)
+        )
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ValueError(f"must be a JSON object with prompt and output, got: {error}") from None
-    for name, value in (("prompt", found.prompt), ("output", found.output)):
+    for name, value in (("prompt", parsed.prompt), ("output", parsed.output)):
         if isinstance(value, str):
             require_characters(value, name)
-    if not found.output:
+    if not parsed.output:
         raise ValueError("output must not be empty, got none")
-    return found
+    return parsed
 
 
 def _ids(values: list[Any], tokenizer: Any, *, special: bool) -> list[Any]:

@@ -44,7 +44,9 @@ def context_counts(
     key, size = group * DOUBLINGS + doubling, groups * DOUBLINGS
     reached = (place == 0) | (np.diff(doubling, prepend=-1) != 0)
     logs = np.round(_MILLI * np.log(context))
-    columns = [np.bincount(key, each, size) for each in (key >= 0, hits, logs, reached, place == 0)]
+    columns = [
+        np.bincount(key, weights, size) for weights in (key >= 0, hits, logs, reached, place == 0)
+    ]
     for gamma, (length, step, begins) in enumerate(zip(drafted, steps, begun, strict=True), 1):
         inside = begins & (room >= gamma)
         cells = key[inside] * (gamma + 1) + length[inside]
@@ -72,7 +74,7 @@ def by_context(counts: Sequence[Sequence[Sequence[int]]]) -> tuple[ContextAccept
     if len(ranges) < 2:
         return ()
     ranges[-1] += rest
-    rows = [_range(each, every[:, each]) for each in ranges]
+    rows = [_range(positions, every[:, positions]) for positions in ranges]
     return tuple(row for row in rows if all(map(sum, row.blocks.values())))
 
 

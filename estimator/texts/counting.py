@@ -161,12 +161,12 @@ def counter(request: MeasureTexts) -> Callable[[LogPart], Totals]:
         skipped = [f"{request.texts} line {number}: {reason}" for number, reason in bad]
         if skipped and not request.skip_bad_lines:
             raise ValueError(skipped[0])
-        found = Totals()
+        counted = Totals()
         if pairs:
             texts = Texts.of(pairs)
-            found = totals(texts, copies(texts, longest), longest, least)
+            counted = totals(texts, copies(texts, longest), longest, least)
         first = next(iter(skipped), "")
-        return msgspec.structs.replace(found, skipped=len(skipped), first_skipped=first)
+        return msgspec.structs.replace(counted, skipped=len(skipped), first_skipped=first)
 
     return count
 

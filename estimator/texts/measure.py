@@ -98,10 +98,10 @@ def _new(request: MeasureTexts, rest: Iterator[LogPart]) -> Iterator[Totals]:
 def _key(request: MeasureTexts) -> str:
     file = request.texts.stat()
     kind = parse_drafter(request.draft)
-    own = (request.draft, request.tokenizer, request.force, request.max_gamma)
+    drafting = (request.draft, request.tokenizer, request.force, request.max_gamma)
     read = [stamp for source in kind.sources for stamp in file_stamps(source)]
     of_file = (str(request.texts.resolve()), file.st_size, file.st_mtime_ns)
-    settings = repr((own, read, request.skip_bad_lines, of_file, version("specplan")))
+    settings = repr((drafting, read, request.skip_bad_lines, of_file, version("specplan")))
     return hashlib.sha256(settings.encode()).hexdigest()
 
 

@@ -61,9 +61,9 @@ def run_arms(
     decoders = {BASELINE: without_draft, AGAIN: without_draft, **speculative}
     arms = list(decoders)
 
-    def begin(own: Subject, arm: str, prompt: int) -> Session:
-        generator = seeded(own.target.device, timing.seed, prompt, arms.index(arm))
-        return decoders[arm](own, prompts[prompt], generator)
+    def begin(subject_copy: Subject, arm: str, prompt: int) -> Session:
+        generator = seeded(subject_copy.target.device, timing.seed, prompt, arms.index(arm))
+        return decoders[arm](subject_copy, prompts[prompt], generator)
 
     longest = max(range(len(prompts)), key=lambda prompt: len(prompts[prompt]))
     warm_up = Stopping(min(WARM_UP_TOKENS, subject.stopping.max_new_tokens))
@@ -92,7 +92,7 @@ def run_arms(
         for at in range(0, len(arms), len(subjects)):
             together = list(zip(shuffled[at:], subjects, strict=False))
             texts = turns.decode_in_turns(
-                [partial(begin, own, arm, prompt) for arm, own in together],
+                [partial(begin, subject_copy, arm, prompt) for arm, subject_copy in together],
                 tokens=tokens,
                 order=order,
                 clock=clock,
@@ -147,8 +147,8 @@ class Speculative:
 
     policy: Policy
 
-    def __call__(self, own: Subject, prompt: Ids, generator: torch.Generator) -> Session:
-        return speculative_session(own, prompt, self.policy, generator)
+    def __call__(self, subject: Subject, prompt: Ids, generator: torch.Generator) -> Session:
+        return speculative_session(subject, prompt, self.policy, generator)
 
 
 def timed_blocks(

@@ -39,8 +39,8 @@ def polish(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> tuple[Array, Array]:
     left = np.log(np.asarray(seconds, dtype=np.float64))
     tasks, slowness = np.zeros(()), np.zeros(())
     for _ in range(sweeps):
-        found = _median(left, -1)
-        left, tasks = left - found, tasks + found
+        medians = _median(left, -1)
+        left, tasks = left - medians, tasks + medians
         moved = _median(left, -2)
         left, slowness = left - moved, slowness + moved
     middle = _median(slowness, -1)
@@ -81,7 +81,7 @@ def _half_width(texts: Sequence[Generation]) -> float | None:
     for text in texts:
         for block in text.blocks:
             seconds[len(block.drafted)].append(block.seconds)
-    means = {length: sum(each) / len(each) for length, each in seconds.items()}
+    means = {length: sum(times) / len(times) for length, times in seconds.items()}
     expected = [sum(means[len(block.drafted)] for block in text.blocks) for text in texts]
     if len(texts) < LEAST_PROMPTS or min(expected) <= 0:
         return None
@@ -135,7 +135,7 @@ class Timing:
             for number, task in enumerate(tasks):
                 if repeat == 0 and number >= least and self.late():
                     break
-                yield repeat, task, [arms[each] for each in order.permutation(len(arms))]
+                yield repeat, task, [arms[position] for position in order.permutation(len(arms))]
             took = time.monotonic() - began
             if exact():
                 return

@@ -72,13 +72,13 @@ def _block_means(texts: Sequence[Generation]) -> tuple[Seconds, Seconds, Seconds
     for text in texts:
         for block in text.blocks:
             blocks[len(block.drafted)].append([getattr(block, part) for part in PARTS])
-    found = []
+    means = []
     for length, times in sorted(blocks.items()):
         whole = np.sum(times, axis=1)
         # With two blocks the faster one counts, because the other may have been delayed.
         kept = np.array(times)[whole <= HOLD_UP * np.quantile(whole, 0.5, method="lower")]
-        found.append((length, len(kept), kept.mean(axis=0)))
-    lengths, counts, seconds = zip(*found, strict=True)
+        means.append((length, len(kept), kept.mean(axis=0)))
+    lengths, counts, seconds = zip(*means, strict=True)
     return np.array(lengths), np.array(counts, dtype=np.float64), np.array(seconds)
 
 
@@ -125,7 +125,7 @@ def jackknifed_costs(texts: Timed) -> list[CostModel]:
     fewer = [
         [prompt for prompt in prompts if prompt != left] for left in prompts if len(prompts) > 1
     ]
-    return [priced(of_prompts(texts, each)) for each in (prompts, *fewer)]
+    return [priced(of_prompts(texts, some_prompts)) for some_prompts in (prompts, *fewer)]
 
 
 def out_of_order(texts: Timed, gammas: Sequence[int]) -> dict[int, str]:
@@ -152,14 +152,14 @@ def decode_rate(texts: Sequence[Generation]) -> Seconds:
 
 def measured_interval(texts: Timed, arm: str) -> Interval:
     """Returns the interval of a decoder's measured speed-up, from the spread over prompts."""
-    baseline, own = _seconds(texts, arm)
-    return intervals.ratio_interval(baseline.tolist(), own.tolist())
+    baseline, drafted = _seconds(texts, arm)
+    return intervals.ratio_interval(baseline.tolist(), drafted.tolist())
 
 
 def measured_left_out(texts: Timed, arm: str) -> tuple[float, ...]:
     """Returns a decoder's speed-up without prompt 1, without prompt 2, …; empty for one prompt."""
-    baseline, own = map(left_out, _seconds(texts, arm))
-    return tuple((baseline / own).tolist()) if len(own) >= LEAST_PROMPTS else ()
+    baseline, drafted = map(left_out, _seconds(texts, arm))
+    return tuple((baseline / drafted).tolist()) if len(drafted) >= LEAST_PROMPTS else ()
 
 
 def _seconds(texts: Timed, arm: str) -> tuple[Seconds, Seconds]:

@@ -84,8 +84,8 @@ def free_cores() -> float:
     """Returns how many of this process's cores other programs leave free now."""
     import psutil
 
-    own, busy = _own_cores(), psutil.cpu_percent(interval=WATCHED_SECONDS, percpu=True)
-    free = sum(1 - float(each) / 100 for core, each in enumerate(busy) if core in own)
+    cores, busy = _own_cores(), psutil.cpu_percent(interval=WATCHED_SECONDS, percpu=True)
+    free = sum(1 - float(percent) / 100 for core, percent in enumerate(busy) if core in cores)
     try:  # a container may use fewer
         quota, period = QUOTA.read_text().split()
         return min(float(quota) / float(period), free)
@@ -115,19 +115,19 @@ class Processes:
         """Whether this is process 0, which writes files, measures times and prints."""
         return self.number == 0
 
-    def gathered(self, own: T) -> list[T]:
+    def gathered(self, value: T) -> list[T]:
         """Returns the `own` of every process, in order; all processes must call this method."""
         if self.count == 1:
-            return [own]
+            return [value]
         from torch.distributed import all_gather_object
 
         every: list[Any] = [None] * self.count
-        all_gather_object(every, own)
+        all_gather_object(every, value)
         return every
 
-    def shared(self, own: Iterable[T]) -> Iterator[T]:
+    def shared(self, values: Iterable[T]) -> Iterator[T]:
         """Returns the objects in `own` of all processes; a single process reads its own lazily."""
-        return iter(own) if self.count == 1 else chain.from_iterable(self.gathered(list(own)))
+        return iter(values) if self.count == 1 else chain.from_iterable(self.gathered(list(values)))
 
 
 ALONE = Processes()

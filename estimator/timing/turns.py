@@ -90,8 +90,11 @@ def decode_in_turns(
         if 2 * len(going) >= len(starts):
             number += 1
     return [
-        (Generation(tuple(own.text), tuple(blocks[text]), own.prefill_seconds), tuple(rounds[text]))
-        for text, own in sorted(texts.items())
+        (
+            Generation(tuple(generation.text), tuple(blocks[text]), generation.prefill_seconds),
+            tuple(rounds[text]),
+        )
+        for text, generation in sorted(texts.items())
     ]
 
 
@@ -128,14 +131,14 @@ def at_one_speed(runs: Sequence[tuple[str, InTurns]]) -> list[Generation]:
 
     runs: the texts, each with its decoder's name.
     """
-    slowness, found = _round_slowness(runs), []
+    slowness, evened = _round_slowness(runs), []
     for _, (text, rounds) in runs:
         factors = [1 / slowness.get(number, 1.0) for number in rounds]
         # The prompt was read in its first round.
         prefill = text.prefill_seconds / slowness.get(min(rounds, default=-1), 1.0)
         blocks = tuple(map(_scaled, text.blocks, factors))
-        found.append(replace(text, prefill_seconds=prefill, blocks=blocks))
-    return found
+        evened.append(replace(text, prefill_seconds=prefill, blocks=blocks))
+    return evened
 
 
 def _round_slowness(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:
@@ -167,8 +170,8 @@ def duplicates(pair: Pair, count: int, *, longer: float) -> list[Pair]:
     longer: length of the longest text to decode over the length of the text already decoded.
     """
     parts = _parts(pair)
-    each = longer * sum(part.nbytes for part in parts if isinstance(part, Tensor))
-    fitting = SHARE_OF_FREE * free_bytes(pair[0].device) / max(each, 1.0)
+    copy_bytes = longer * sum(part.nbytes for part in parts if isinstance(part, Tensor))
+    fitting = SHARE_OF_FREE * free_bytes(pair[0].device) / max(copy_bytes, 1.0)
     shared = {id(part): part for part in parts if isinstance(part, nn.Module)}
     if any(isinstance(part, CompiledModel) for part in parts):
         return [pair]
@@ -185,17 +188,17 @@ def free_bytes(device: torch.device) -> float:
 
 def _parts(whole: object) -> list[object]:
     """Returns an object and all objects in it, each once, but none inside modules or tensors."""
-    found: dict[int, object] = {}
+    parts_by_id: dict[int, object] = {}
     waiting = [whole]
     while waiting:
         part = waiting.pop()
-        if id(part) in found or isinstance(part, int | str | bytes | type):
+        if id(part) in parts_by_id or isinstance(part, int | str | bytes | type):
             continue
-        found[id(part)] = part
+        parts_by_id[id(part)] = part
         if isinstance(part, Mapping):
             waiting += part.values()
         elif isinstance(part, Sequence | set):
             waiting += part
         elif not isinstance(part, nn.Module | Tensor):
             waiting += getattr(part, "__dict__", {}).values()
-    return list(found.values())
+    return list(parts_by_id.values())

@@ -82,7 +82,9 @@ class Tracing:
         names = ("target", "draft")
         return {
             "prompts": prompts_hash(self.prompts),
-            **{name: weights_hash(each) for name, each in zip(names, self.modules, strict=True)},
+            **{
+                name: weights_hash(module) for name, module in zip(names, self.modules, strict=True)
+            },
             "settings": replace(self, origins=()).key[:16],
         }
 
@@ -133,8 +135,8 @@ def measure_traces(
     to_do = [batch for batch in batches if any(number not in known for number in batch)]
     for turn in range(0, len(to_do), processes.count):
         of_turn = to_do[turn : turn + processes.count]
-        own = of_turn[processes.number] if processes.number < len(of_turn) else ()
-        for number, traces in processes.shared(_traces(tracing, own, known)):
+        share = of_turn[processes.number] if processes.number < len(of_turn) else ()
+        for number, traces in processes.shared(_traces(tracing, share, known)):
             known[number] = traces
             if kept is not None:
                 kept.add(number, traces)
@@ -156,8 +158,8 @@ def _traces(
     if len(batch) > 1:
         texts = decode_batch(subject.target, prompts, generators=generators, **how)
     else:
-        own = plain_session(subject.target, *prompts, generator=generators[0], **how)
-        texts = [own.finished().tokens]
+        session = plain_session(subject.target, *prompts, generator=generators[0], **how)
+        texts = [session.finished().tokens]
     lengths = {"max_gamma": tracing.max_gamma, "ahead": tracing.ahead}
     for number, prompt, tokens in zip(batch, prompts, texts, strict=True):
         if number not in known:

@@ -61,13 +61,13 @@ def known_verification(rule: Rule) -> Verification:
 
 def sampled_setting(subject: Subject) -> Sampling:
     """Returns the draft's sampling settings; a temperature of 0 is replaced by the target's."""
-    own = _own_setting(subject)
-    return replace(own, temperature=subject.sampling.temperature) if own.greedy else own
+    setting = _own_setting(subject)
+    return replace(setting, temperature=subject.sampling.temperature) if setting.greedy else setting
 
 
 def _own_setting(subject: Subject) -> Sampling:
-    own = subject.drafter.sampling
-    return subject.sampling if own is None else own
+    setting = subject.drafter.sampling
+    return subject.sampling if setting is None else setting
 
 
 def trace(
@@ -185,8 +185,8 @@ def own_paths(
         # From the last to the first, so that the drafter's caches of the text stay valid.
         begun, chosen = monotonic(), places[::-1]
         rows = [path(int(start)) for start in chosen[:TIMED]]
-        each = (monotonic() - begun) / len(rows)
-        every = max(1, int(np.ceil(each * len(places) / PATH_SECONDS)))
+        seconds = (monotonic() - begun) / len(rows)
+        every = max(1, int(np.ceil(seconds * len(places) / PATH_SECONDS)))
         if every > 1:
             rows, chosen = [], places[::every][::-1]
         rows += [path(int(start)) for start in chosen[len(rows) :]]
@@ -197,14 +197,14 @@ def own_paths(
         if known is not None:
             along, right = known
             wrong = np.append(np.flatnonzero(~right), len(right))
-            starts, found = within_time(wrong)
+            starts, paths = within_time(wrong)
             if len(starts) == len(wrong):
                 rows = np.zeros((len(right) + 1, length, 3), dtype=np.float32)
-                rows[wrong] = found
+                rows[wrong] = paths
                 for start in np.flatnonzero(right)[::-1]:
                     rows[start] = np.concatenate([along[start][None], rows[start + 1, :-1]])
                 return np.arange(len(rows)), rows
-        starts, found = within_time(np.arange(len(tokens) + 1))
-        return starts, np.stack(found)
+        starts, paths = within_time(np.arange(len(tokens) + 1))
+        return starts, np.stack(paths)
     finally:
         drafter.sampling = before

@@ -40,45 +40,47 @@ class TextTraces:
 
     def of(self, texts: Sequence[Generation]) -> list[Trace]:
         """Returns the trace of each prompt's text."""
-        rule, longest, found = self.subject.rule, max(self.max_gamma, 1), []
+        rule, longest, traces = self.subject.rule, max(self.max_gamma, 1), []
         how: dict[str, Any] = {"max_gamma": self.max_gamma, "ahead": self.ahead}
         how["leniences"] = (rule.lenience,) if isinstance(rule, Lenient) else ()
         for key in enumerate(text.tokens for text in texts):
             if key not in self.known:
-                own = trace(self.subject, self.prompts[key[0]], key[1], **how)
-                self.known[key] = own.judged(verification_of(rule) or "token", longest)
-            found.append(self.known[key])
-        return found
+                traced = trace(self.subject, self.prompts[key[0]], key[1], **how)
+                self.known[key] = traced.judged(verification_of(rule) or "token", longest)
+            traces.append(self.known[key])
+        return traces
 
     def alpha(self, texts: Sequence[Generation]) -> float:
         """Returns the acceptance rate along the texts, by the acceptance rule in use."""
         traces, rule = self.of(texts), self.subject.rule
         return lenient_alpha(traces, rule.lenience) if isinstance(rule, Lenient) else alpha(traces)
 
-    def tie_gap(self, own: Runs, arm: str) -> float | None:
+    def tie_gap(self, runs_of: Runs, arm: str) -> float | None:
         """Returns the largest `tie_gap` of a decoder's to the baseline's texts; None if equal."""
         gaps = [
             tie_gap(self.subject, prompt, plain.tokens, tokens)
-            for prompt, [plain, *_], runs in zip(self.prompts, own[BASELINE], own[arm], strict=True)
+            for prompt, [plain, *_], runs in zip(
+                self.prompts, runs_of[BASELINE], runs_of[arm], strict=True
+            )
             for tokens in {run.tokens for run in runs} - {plain.tokens}
         ]
         return max(gaps, default=None)
 
 
 @torch.inference_mode()
-def tie_gap(subject: Subject, prompt: Ids, own: Ids, other: Ids) -> float:
+def tie_gap(subject: Subject, prompt: Ids, tokens: Ids, other: Ids) -> float:
     """Returns the target's logit difference between the first tokens in which two texts differ.
 
     Both texts are greedy. Verifying several tokens at once rounds differently from one-token steps,
     which can change the greedy choice between nearly equal logits.
     """
-    common = next(at for at, (a, b) in enumerate(zip(own, other, strict=False)) if a != b)
+    common = next(at for at, (a, b) in enumerate(zip(tokens, other, strict=False)) if a != b)
     penalty = subject.sampling.repetition_penalty
     plain = Sampling(temperature=0, repetition_penalty=penalty)
-    [law] = text_laws(subject.target, subject.target.start(prompt), own[: common + 1], [plain])
+    [law] = text_laws(subject.target, subject.target.start(prompt), tokens[: common + 1], [plain])
     assert isinstance(law, OneHot)
     assert law.logits is not None
-    first, second = law.logits[common, [own[common], other[common]]].double().tolist()
+    first, second = law.logits[common, [tokens[common], other[common]]].double().tolist()
     return float(abs(first - second))
 
 
@@ -131,8 +133,8 @@ def ahead_interval(
     """
     if len(texts) < 2:
         return None, None
-    seconds = np.array([[each.replay.seconds(gamma, cost) for each in pair] for pair in texts])
-    base = cost.baseline_seconds * np.array([[each.tokens for each in pair] for pair in texts])
+    seconds = np.array([[trace.replay.seconds(gamma, cost) for trace in pair] for pair in texts])
+    base = cost.baseline_seconds * np.array([[trace.tokens for trace in pair] for pair in texts])
     factor = float(base.sum() / seconds.sum())
     expected = float(seconds[:, 0].sum())
     # Difference of a prompt's two texts, in seconds of the first's length; each deviates by 1/√2.

@@ -179,12 +179,12 @@ def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
         arrays[f"{way}_lenient_alpha"] = np.array(lenient)
         for name in ("beta", "ratio", "rank"):
             columns[f"{way}_{name}"] = [getattr(trace, name) for trace in of_way]
-        along, starts, own = zip(
+        along, starts, continued = zip(
             *(trace.confidence or (None,) * 3 for trace in of_way), strict=True
         )
-        columns |= {f"{way}_confidence": along, f"{way}_starts": starts, f"{way}_own": own}
+        columns |= {f"{way}_confidence": along, f"{way}_starts": starts, f"{way}_own": continued}
         columns[f"{way}_paths"] = [None if start is None else [len(start)] for start in starts]
-    known = (each for each in columns.items() if all(part is not None for part in each[1]))
+    known = (column for column in columns.items() if all(part is not None for part in column[1]))
     return arrays | {name: np.concatenate(parts) for name, parts in known}
 
 
@@ -202,13 +202,15 @@ def _of_way(arrays: Mapping[str, NDArray[Any]], way: DraftSampling) -> list[Trac
             return [None] * len(arrays["tokens"])
         return np.split(arrays[name], np.cumsum(arrays[counts])[:-1])
 
-    confidence, own, paths = f"{way}_confidence", f"{way}_own", f"{way}_paths"
-    for values in (arrays.get(confidence), arrays.get(own)):
+    confidence, continued, paths = f"{way}_confidence", f"{way}_own", f"{way}_paths"
+    for values in (arrays.get(confidence), arrays.get(continued)):
         if values is not None and not ((values >= 0) & (values <= 1)).all():
             raise ValueError("confidences must lie in [0, 1]")
     leniences = arrays["leniences"].tolist()
     lenient = arrays[f"{way}_lenient_alpha"].tolist()
-    sure = zip(column(confidence), column(f"{way}_starts", paths), column(own, paths), strict=True)
+    sure = zip(
+        column(confidence), column(f"{way}_starts", paths), column(continued, paths), strict=True
+    )
     columns: list[Sequence[Any]] = [
         *map(column, (f"{way}_beta", f"{way}_ratio", "drafted")),
         arrays["limits"].tolist(),

@@ -94,12 +94,12 @@ class Trace:
                 "a stopping rule needs traces with the draft's confidence, got none: measure "
                 "again, with a draft that is a model, a head or n-grams"
             )
-        along, starts, own = self.confidence
+        along, starts, continued = self.confidence
         return StoppedText(
             self.replay,
             along=along[..., rule.column],
             starts=starts,
-            own=own[..., rule.column],
+            own=continued[..., rule.column],
             drawn=drawn,
         )
 
@@ -180,11 +180,11 @@ def calibration(traces: Sequence[Trace], column: int) -> Callable[[Reals], Reals
 
     said, right, weight = _tokens(traces, column)
     order = np.argsort(said, kind="stable")
-    found = isotonic_regression(right[order], weights=weight[order])
-    first = found.blocks[:-1]
+    fitted = isotonic_regression(right[order], weights=weight[order])
+    first = fitted.blocks[:-1]
     weights = np.add.reduceat(weight[order], first)
     means = np.add.reduceat((weight * said)[order], first) / weights
-    shares = np.clip(found.x[first], 0.0, 1.0)
+    shares = np.clip(fitted.x[first], 0.0, 1.0)
     return lambda confidence: np.asarray(np.interp(confidence, means, shares))
 
 
@@ -193,15 +193,15 @@ def calibrated(traces: Sequence[Trace], column: int) -> list[Trace]:
     halves = [calibration(traces[at::2], column) for at in (0, 1) if traces[at::2]]
     if len(halves) < 2:
         return list(traces)
-    found = []
+    corrected = []
     for place, trace in enumerate(traces):
         assert trace.confidence is not None
-        along, starts, own = trace.confidence
-        along, own = along.astype(np.float64), own.astype(np.float64)
-        for values in (along, own):
+        along, starts, continued = trace.confidence
+        along, continued = along.astype(np.float64), continued.astype(np.float64)
+        for values in (along, continued):
             values[..., column] = halves[1 - place % 2](values[..., column])
-        found.append(replace(trace, confidence=RecordedConfidence(along, starts, own)))
-    return found
+        corrected.append(replace(trace, confidence=RecordedConfidence(along, starts, continued)))
+    return corrected
 
 
 def reliability(traces: Sequence[Trace], column: int) -> list[dict[str, float]]:
@@ -215,7 +215,7 @@ def reliability(traces: Sequence[Trace], column: int) -> list[dict[str, float]]:
     bins = np.minimum((said * BINS).astype(np.int64), BINS - 1)
     totals = np.bincount(bins, weight)
     names = {"said": said, "right": right, "calibrated": mended}
-    sums = {name: np.bincount(bins, weight * each) for name, each in names.items()}
+    sums = {name: np.bincount(bins, weight * values) for name, values in names.items()}
     return [
         {**{name: float(sums[name][at] / totals[at]) for name in sums}, "tokens": float(totals[at])}
         for at in np.flatnonzero(totals)
@@ -227,7 +227,7 @@ def _tokens(traces: Sequence[Trace], column: int) -> list[NDArray[np.float64]]:
 
     The weight is the probability that the block accepts all earlier tokens.
     """
-    found = []
+    columns = []
     for trace in traces:
         if trace.confidence is None:
             raise ValueError("a calibration needs traces with the draft's confidence, got none")
@@ -238,5 +238,5 @@ def _tokens(traces: Sequence[Trace], column: int) -> list[NDArray[np.float64]]:
             weight *= np.arange(right.shape[1]) < np.arange(len(right), 0, -1)[:, None]
         known = weight > 0
         said = trace.confidence.along[..., column].astype(np.float64)
-        found.append((said[known], right[known], weight[known]))
-    return [np.concatenate(each) for each in zip(*found, strict=True)]
+        columns.append((said[known], right[known], weight[known]))
+    return [np.concatenate(column) for column in zip(*columns, strict=True)]

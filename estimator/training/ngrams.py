@@ -25,8 +25,8 @@ def program_of(request: TrainNgram) -> str | None:
         raise ValueError("smoothing must be kneser-ney with lmplz, got katz")
     if request.estimator == "own" and request.lmplz is not None:
         raise ValueError("lmplz cannot be given with `estimator` own")
-    own = request.estimator == "own" or request.smoothing == "katz"
-    program = None if own else find_lmplz(request.lmplz)
+    by_specplan = request.estimator == "own" or request.smoothing == "katz"
+    program = None if by_specplan else find_lmplz(request.lmplz)
     if request.estimator == "lmplz" and program is None:
         raise ValueError("lmplz must be on PATH or given by `lmplz`, got neither")
     return program

@@ -143,19 +143,19 @@ def row_doubts(row: ValidationRow, *, tokens_a_call: float | None = None) -> tup
 
     tokens_a_call: mean tokens per target call; None if steps are not target calls.
     """
-    found, more = [], "is more than the"
+    doubts, more = [], "is more than the"
     low, high = row.measured_low, row.measured_high
     most = math.inf if row.gamma is None else row.gamma + 1
     if row.measured > most:
-        found.append(f"a speed-up of {row.measured:.2f} {more} {most} tokens of a step{_FASTER}")
+        doubts.append(f"a speed-up of {row.measured:.2f} {more} {most} tokens of a step{_FASTER}")
     elif tokens_a_call is not None and low is not None and low > tokens_a_call:
         tokens = f"{tokens_a_call:.2f} tokens"
-        found.append(f"a speed-up of at least {low:.2f} {more} {tokens} of a step{_FASTER}")
+        doubts.append(f"a speed-up of at least {low:.2f} {more} {tokens} of a step{_FASTER}")
     if row.predicted is not None and row.predicted > most:
-        found.append(f"a predicted speed-up of {row.predicted:.2f} {more} {most} tokens of a step")
+        doubts.append(f"a predicted speed-up of {row.predicted:.2f} {more} {most} tokens of a step")
     if low is not None and high is not None and not high <= MOST_SPREAD * low:
-        found.append(f"too noisy to use ({low:.2g} to {high:.2g} times): use more prompts")
-    return tuple(found)
+        doubts.append(f"too noisy to use ({low:.2g} to {high:.2g} times): use more prompts")
+    return tuple(doubts)
 
 
 def mean_abs(errors: Iterable[float | None]) -> float | None:
@@ -187,8 +187,8 @@ class Validated(msgspec.Struct, frozen=True):
 
 def validation_json(decoder: str, rows: Sequence[ValidationRow], **sections: Any) -> dict[str, Any]:
     """Returns the object that `specplan validate --json` prints: the rows and other sections."""
-    found = [row.data() for row in rows]
-    return {"decoder": decoder, "confidence": CONFIDENCE, "rows": found, **sections}
+    data = [row.data() for row in rows]
+    return {"decoder": decoder, "confidence": CONFIDENCE, "rows": data, **sections}
 
 
 def read_validation(path: Path) -> Validated:

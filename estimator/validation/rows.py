@@ -61,10 +61,10 @@ def _measured(evidence: RowEvidence, arm: str, policy: Policy) -> SpeculativeRow
     tokens = np.array([len(run.tokens) for run in timed[arm]])
     baseline = float((rates.decode_rate(timed[BASELINE]) * tokens).sum())
 
-    def total(name: str, own: str = arm) -> Any:
-        return sum(getattr(run, name) for run in timed[own])
+    def total(name: str, name_of_arm: str = arm) -> Any:
+        return sum(getattr(run, name) for run in timed[name_of_arm])
 
-    own, made, drafted = total("decode_seconds"), int(tokens.sum()), total("drafted")
+    seconds, made, drafted = total("decode_seconds"), int(tokens.sum()), total("drafted")
     prefills = [total("prefill_seconds", name) for name in (BASELINE, arm)]
     low, high = rates.measured_interval(timed, arm)
     gap = texts.tie_gap(evidence.runs, arm) if greedy else None
@@ -80,7 +80,7 @@ def _measured(evidence: RowEvidence, arm: str, policy: Policy) -> SpeculativeRow
         lossless=subject.rule.lossless,
         alpha=texts.alpha(timed[BASELINE]),
         c=None if evidence.cost.observed_gamma is None else evidence.cost.c,
-        measured=baseline / own,
+        measured=baseline / seconds,
         measured_low=low,
         measured_high=high,
         measured_left_out=rates.measured_left_out(timed, arm),
@@ -94,9 +94,9 @@ def _measured(evidence: RowEvidence, arm: str, policy: Policy) -> SpeculativeRow
         verify_seconds=total("verify_seconds"),
         other_seconds=total("other_seconds"),
         baseline_tokens_per_second=made / baseline,
-        tokens_per_second=made / own,
-        ms_per_token=1e3 * own / made,
-        end_to_end_measured=(prefills[0] + baseline) / (prefills[1] + own),
+        tokens_per_second=made / seconds,
+        ms_per_token=1e3 * seconds / made,
+        end_to_end_measured=(prefills[0] + baseline) / (prefills[1] + seconds),
     )
 
 
@@ -154,11 +154,11 @@ def _predicted_stopped(
     def stopped(trace: Trace) -> StoppedBlocks:
         return trace.stopped(rule, drawn=drawn).blocks(policy.most, rule, policy.threshold)
 
-    own, other = texts.of(timed[arm]), [*texts.of(timed[BASELINE]), *texts.of(timed[AGAIN])]
-    if any(trace.confidence is None for trace in (*own, *other)):
+    of_arm, other = texts.of(timed[arm]), [*texts.of(timed[BASELINE]), *texts.of(timed[AGAIN])]
+    if any(trace.confidence is None for trace in (*of_arm, *other)):
         return row
-    blocks = [stopped(trace) for trace in own]
-    base, ahead = (cost.baseline_seconds * sum(t.tokens for t in some) for some in (own, other))
+    blocks = [stopped(trace) for trace in of_arm]
+    base, ahead = (cost.baseline_seconds * sum(t.tokens for t in some) for some in (of_arm, other))
     return replace(
         row,
         predicted=base / sum(block.seconds(cost) for block in blocks),

@@ -66,7 +66,9 @@ def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Vali
     with computing(request.models.device, request.threads) as threads:
         policies, most = policies_of(request), request.longest
         rule = acceptance_rule(request.verification, request.lenience)
-        targets = [request.sampling.at(each) for each in dict.fromkeys(request.temperatures)]
+        targets = [
+            request.sampling.at(temperature) for temperature in dict.fromkeys(request.temperatures)
+        ]
         drafting = [draft_sampling(sampling, request.draft_temperature) for sampling in targets]
         require_rule(draft_names(request.models), rule)
         fixed = [policy.value for policy in policies.values() if isinstance(policy, Fixed)]
@@ -90,8 +92,8 @@ def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Vali
         progress.expect(len(subjects) * planned)
         every = timings(request, count=len(subjects), planned=planned, progress=progress)
         for timing, subject in zip(every, subjects, strict=True):
-            found = validate(subject, loaded.prompts, policies, timing, max_gamma=most)
-            yield replace(found, threads=threads)
+            validation = validate(subject, loaded.prompts, policies, timing, max_gamma=most)
+            yield replace(validation, threads=threads)
 
 
 def _require_predictable(subject: Subject, policies: Sequence[Policy | None]) -> None:
@@ -120,10 +122,12 @@ def validate(
     max_gamma: longest draft of policies that are not fixed.
     """
     planned = {
-        arm: arms.adaptive(subject, prompts, timing, max_gamma=max_gamma) if each is None else each
-        for arm, each in policies.items()
+        arm: arms.adaptive(subject, prompts, timing, max_gamma=max_gamma)
+        if policy is None
+        else policy
+        for arm, policy in policies.items()
     }
-    stopped = [each.most for each in planned.values() if isinstance(each, Confidence)]
+    stopped = [policy.most for policy in planned.values() if isinstance(policy, Confidence)]
     gammas, longest = _lengths(policies, max_gamma)
     drafting = {arm: arms.Speculative(policy) for arm, policy in planned.items()}
     runs = arms.run_arms(subject, prompts, arms.probing(gammas) | drafting, timing)

@@ -27,16 +27,16 @@ def dflash(head: Head, *, in_turn: Sequence[Weights] = (), anchored: bool = Fals
     tapped = head.target_width()
     block = head.integer("block_size")
     vocabulary = head.config.get("draft_vocab_size") or head.target.vocabulary
-    own = vocabulary != head.target.vocabulary
+    own_head = vocabulary != head.target.vocabulary
     body = head.body(vocabulary)
     taps = head.taps("target_layer_ids", "aux_hidden_state_layer_ids", default=body.layers)
-    if not own:
+    if not own_head:
         body = replace(body, weights=body.without("head"))
     anchored = head.config.get("sample_from_anchor", anchored)
     return head.draft(
         body,
         head.weights("other", width),
-        *(() if own else head.borrowed_head),
+        *(() if own_head else head.borrowed_head),
         once=(head.weights("feed-forward", taps * tapped * width),),
         in_turn=in_turn,
         parallel=True,

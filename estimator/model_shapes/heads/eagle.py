@@ -45,12 +45,12 @@ def eagle(head: Head) -> DraftShape:
     served = isinstance(get(_SERVED), Mapping)
     biased = get("eagle_fc_bias", False) if served else get("bias", True)
     drafted = get("truncated_vocab_size") or vocabulary
-    own = drafted != vocabulary
+    own_head = drafted != vocabulary
     return head.draft(
         replace(body, weights=body.without("other", "head")),
         head.weights("feed-forward", 2 * width * width),
         head.weights("other", norms + (width if biased else 0)),
-        *([head.weights("head", drafted * width)] if own else head.borrowed_head),
+        *([head.weights("head", drafted * width)] if own_head else head.borrowed_head),
     )
 
 

@@ -17,7 +17,7 @@ def medusa(head: Head) -> DraftShape:
     head = replace(head, config={"dtype": "bfloat16", **head.config})
     get = head.config.get
     width = head.require_width("hidden_size", get("hidden_size", head.target.hidden))
-    heads = next((each for each in map(get, _NAMES) if isinstance(each, int)), None)
+    heads = next((value for value in map(get, _NAMES) if isinstance(value, int)), None)
     if heads is None or heads < 1:
         raise ValueError(f"config.json of Medusa must have {_NAMES[0]} of at least 1, got {heads}")
     layers = int(get("medusa_num_layers", get("num_hidden_layers", 1)))
@@ -71,7 +71,7 @@ def mlp_speculator(head: Head) -> DraftShape:
         head.weights("head", vocabulary * inner),
     )
     step = replace(step, hidden=inner, vocabulary=vocabulary)
-    held_bytes = sum(each.stored_bytes for each in everything)
+    held_bytes = sum(weights.stored_bytes for weights in everything)
     wider = (head.weights("feed-forward", (width - inner) * inner),) if width > inner else ()
     return DraftShape("MLP speculator", step, False, stages, held_bytes, once=wider)
 

@@ -32,7 +32,7 @@ def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
 
 def layers_of(config: Mapping[str, Any]) -> int:
     """Returns the number of layers for multi-token prediction that a configuration states, or 0."""
-    places = [each for each in (config, *map(config.get, _NESTED)) if isinstance(each, Mapping)]
+    places = [place for place in (config, *map(config.get, _NESTED)) if isinstance(place, Mapping)]
     return first_size(place.get(name) for place in places for name in LAYERS) or 0
 
 
@@ -124,7 +124,7 @@ def _assistant(head: Head) -> tuple[Any, Any]:
 
 def _caches(text: Any, target: ModelShape) -> tuple[CacheLayers, ...]:
     """Returns the caches that the assistant reads: the target's last one of each attention kind."""
-    found = []
+    caches = []
     for windowed, kind in ((True, "sliding_attention"), (False, "full_attention")):
         layers = zip(text.per_layer_config, text.layer_types, strict=True)
         alike = [layer for layer, its_kind in layers if its_kind == kind]
@@ -133,8 +133,8 @@ def _caches(text: Any, target: ModelShape) -> tuple[CacheLayers, ...]:
             raise ValueError(f"an assistant reads {kind} of its target, {target.name} has none")
         if alike:
             operations = float(4 * alike[0].num_attention_heads * alike[0].head_dim)
-            found.append(replace(read[-1], layers=len(alike), held=False, operations=operations))
-    return tuple(found)
+            caches.append(replace(read[-1], layers=len(alike), held=False, operations=operations))
+    return tuple(caches)
 
 
 GEMMA_ASSISTANT = HeadKind(
