@@ -43,6 +43,11 @@ class DraftNamed:
             raise ValueError(
                 f"draft_kind must be one of {', '.join(DRAFT_KINDS)}, got {self.draft_kind!r}"
             )
+        copies = {drafter: kind for kind, drafter in COPIES.items()}
+        if self.draft is not None and (kind := copies.get(self.draft.partition(":")[0])):
+            raise ValueError(
+                f"`draft` must be a model or a head, got {self.draft}: state `draft_kind` {kind}"
+            )
 
 
 @dataclass(frozen=True)

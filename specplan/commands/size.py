@@ -12,8 +12,12 @@ from specplan.options.declared import takes
 from specplan.options.size_options import SizedAnswer, SizedPair
 from specplan.reports.size_grid import size_grid
 
+# A draft has its own acceptance: the options of one draft in other commands.
+_DRAFT = "each draft is --draft config=FILE,alpha=0.7 (or rates=0.8/0.6/0.45)"
+_OF_ONE_DRAFT = ("--draft-config", "--alpha", "--acceptance-by-position", "--typical")
 
-@click.command("size", cls=Command)
+
+@click.command("size", cls=Command, instead=dict.fromkeys(_OF_ONE_DRAFT, _DRAFT))
 @takes(SizedLoad, heading="Requests")
 @takes(SizedPair, heading="Models")
 @takes(SizedMachines, heading="Machines")
