@@ -1,15 +1,21 @@
 // Filters and tables of the scoreboard; the address keeps the filters. scoreboard_rows.js has NAMES and ROWS.
 (() => {
-  const FILTERS = [["gpu", "GPU"], ["engine", "Engine"], ["class", "Kind of draft"], ["basis", "Basis"], ["source", "Source"]];
+  const FILTERS = [["class", "Kind of draft"], ["engine", "Engine"], ["basis", "Basis"], ["gpu", "GPU"], ["source", "Source"]];
   const DEPLOYMENT = ["source", "gpu", "engine", "target", "draft"];
   const MOST = 100;
   const at = (id) => document.getElementById(`scoreboard-${id}`);
   const error = (row) => row.predicted / row.measured - 1;
   const covered = (row) => row.low <= row.measured && row.measured <= row.high;
   const percent = (share, sign) => `${sign && share >= 0 ? "+" : ""}${(100 * share).toFixed(1)} %`;
+  const middle = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
   const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
   const all = ROWS.map((values) => Object.fromEntries(NAMES.map((name, index) => [name, values[index]])));
   const state = new URLSearchParams(location.search);
+  // An address may spell a name in other cases: engine=vLLM.
+  FILTERS.forEach(([key]) => {
+    const named = all.find((row) => row[key].toLowerCase() === state.get(key)?.toLowerCase());
+    if (named) state.set(key, named[key]);
+  });
 
   const element = (name, text, attributes = {}) => {
     const made = Object.assign(document.createElement(name), attributes);
@@ -47,9 +53,9 @@
   const cells = (row) => [
     percent(error(row), true), row.measured.toFixed(2), `${row.predicted.toFixed(2)} [${row.low.toFixed(2)}, ${row.high.toFixed(2)}]`,
     String(row.gamma), String(row.batch ?? ""), row.length?.toFixed(2) ?? "", row.gpu + (row.tp ? ` × ${row.tp}` : ""), row.class,
-    row.target, `${row.engine} ${row.version}`.trim(), row.basis, row.source,
+    row.target, row.source, `${row.engine} ${row.version}`.trim(), row.basis,
   ];
-  const HEADS = ["error", "measured", "predicted [90 %]", "K", "batch", "length", "GPU", "draft", "target", "engine", "basis", "source"];
+  const HEADS = ["error", "measured", "predicted [90 %]", "K", "batch", "length", "GPU", "draft", "target", "source", "engine", "basis"];
 
   function choose(key, value) {
     if (value) state.set(key, value); else state.delete(key);
@@ -81,8 +87,8 @@
       ["classes", "worst", "rows"].forEach((id) => at(id).replaceChildren());
       return;
     }
-    const [count, sources, mean, bias, inside] = scores(rows);
-    at("summary").textContent = `${count} rows of ${sources} ${sources === "1" ? "source" : "sources"}: ${mean} off on average, bias ${bias}, ${inside} covered.`;
+    const [count, sources, mean, bias, inside] = scores(rows), half = percent(middle(rows.map((row) => Math.abs(error(row)))));
+    at("summary").textContent = `${count} rows of ${sources} ${sources === "1" ? "source" : "sources"}: half within ${half}, ${mean} off on average, bias ${bias}, ${inside} covered.`;
     const classes = FILTERS.slice(0, 4).flatMap(([key, title]) =>
       group(rows, key).map(([name, some]) => [`${title}: ${name}`, ...scores(some)]));
     at("classes").replaceChildren(table(["class", "rows", "sources", "mean error", "bias", "covered"], classes));
