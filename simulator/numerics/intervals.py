@@ -60,6 +60,14 @@ def wilson_trials(rate: float, low: float, high: float, *, confidence: float) ->
     return deviations(confidence) ** 2 / q if q > 0 else 1.0
 
 
+def median(draws: Floats, axis: int = 0) -> Floats:
+    """Returns the median along an axis: `np.median`, without its check for NaN, in less time."""
+    values = np.array(np.moveaxis(draws, axis, -1), order="C")
+    middle = sorted({(values.shape[-1] - 1) // 2, values.shape[-1] // 2})
+    values.partition(middle)
+    return np.asarray(values[..., middle].mean(axis=-1))
+
+
 # Column of `normal_column` that errors of an acceptance take.
 _ACCEPTANCE = 14
 
@@ -160,7 +168,7 @@ class Forecast:
         certain = len(self.draws) == 1
         normal = normal_quantiles() if certain else normal_column(_ACCEPTANCE)
         draws = self.draws + normal[:, None] * scale
-        draws = draws + self.medians - np.median(draws, axis=0)
+        draws = draws + self.medians - median(draws)
         return Forecast(draws, self.covariance + covariance)
 
     def capped(self, logs: Floats) -> Forecast:

@@ -93,7 +93,8 @@ def _means(rate: Floats, found: list[Floats], variability: float) -> list[Floats
     counts = np.arange(1, most + 1) + 0 * whole
     taken = counts * whole
     columns = [counts, raised, met, base, reading, 1 / whole, counts**2, taken, taken * whole]
-    logs = np.cumsum(np.log(share), axis=-1)[:, None] + np.log(rate)[..., None] * counts[:, None]
+    logs = np.log(rate)[..., None] * counts[:, None]
+    logs += np.cumsum(np.log(share), axis=-1)[:, None]
     if variability != 1:
         logs /= variability
     scale = np.maximum(logs.max(axis=-1), 0.0)

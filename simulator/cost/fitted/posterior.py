@@ -26,7 +26,7 @@ from simulator.cost.fitted.machine import Machine, Work, seconds_of, work
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import LoadPoint, Run, impossible, log_gains
 from simulator.numerics.arguments import Floats
-from simulator.numerics.intervals import Forecast
+from simulator.numerics.intervals import Forecast, median
 from simulator.numerics.lattice import DRAWS, WIDE
 
 # Quantities whose logarithm deviates by more than this take their quantiles from WIDE draws.
@@ -114,7 +114,7 @@ class Posterior:
     def median(self, load: LoadPoint, gamma: int) -> float:
         """Returns the median of `plain` (γ = 0) or of the column of `ratios` for a γ."""
         if (load, gamma) not in self._medians:
-            self._medians[load, gamma] = float(np.median(self._columns(load, [gamma])))
+            self._medians[load, gamma] = float(median(self._columns(load, [gamma])[:, 0]))
         return self._medians[load, gamma]
 
     def speed_ups(
@@ -137,14 +137,14 @@ class Posterior:
         columns = self._columns(load, gammas)
         drafted, plain = np.asarray(gammas) > 0, self.plain(load)[:, None]
         draws = np.where(drafted, plain - columns - np.log(lengths), columns)
-        medians = np.median(plain) - np.median(columns, axis=0) - np.log(lengths)
-        off = np.where(drafted, medians - np.median(draws, axis=0), 0.0)
+        medians = median(plain) - median(columns) - np.log(lengths)
+        off = np.where(drafted, medians - median(draws), 0.0)
         return Forecast.drawn(draws + off)
 
     def modelled(self, load: LoadPoint, gammas: Sequence[int]) -> Floats:
         """Returns the median of the machine's own log ratios (see `ratios`), without deviations."""
         logs = np.log(seconds_of(self._works(load, [0, *gammas]), self.draws(DRAWS).logs))
-        return np.asarray(np.median(logs[:, :1] - logs[:, 1:], axis=0))
+        return median(logs[:, :1] - logs[:, 1:])
 
     def _columns(self, load: LoadPoint, gammas: Sequence[int]) -> Floats:
         """Returns draws of `plain` (γ = 0) and `ratios`, shape (draws, n).
