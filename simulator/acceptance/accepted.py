@@ -131,12 +131,14 @@ class Accepted:
         means = rates.cumsum()
         spread = ALIKE * (squares - np.outer(means, means)) / self.weight
         lengths = np.exp(self.logs)
-        own = spread if self.rates else spread[-1:, -1:]
-        further = _PRINTED**2 * np.eye(len(own)) + self.error**2
+        covariance = spread if self.rates else spread[-1:, -1:]
+        further = _PRINTED**2 * np.eye(len(covariance)) + self.error**2
         # Full drafts: none to all of the tokens that were not drafted would have been accepted.
         left_out = 0 if self.drafted is None else np.maximum(self.gammas - self.drafted, 0)
         missed = np.log1p(left_out / lengths) / math.sqrt(12)
-        return np.asarray(own / np.outer(lengths, lengths) + further + np.outer(missed, missed))
+        return np.asarray(
+            covariance / np.outer(lengths, lengths) + further + np.outer(missed, missed)
+        )
 
 
 def _early(drafted: float | None, drafts: float | None, gamma: int) -> float | None:

@@ -38,7 +38,7 @@ class CountedAcceptance(FromCounts):
         source: Source = STATED,
     ) -> None:
         fitted = from_counts(counts, kind=kind, cut_short=cut_short, elsewhere=elsewhere)
-        numbers = {each.name: getattr(fitted, each.name) for each in fields(fitted)}
+        numbers = {part.name: getattr(fitted, part.name) for part in fields(fitted)}
         notes = (*fitted.contradictions, *source.notes)
         numbers["source"] = replace(source, counted=True, notes=notes)
         given = {"_elsewhere": elsewhere, "_source": source}
@@ -116,6 +116,6 @@ class BlockEfficiency(CountedAcceptance):
 def counts_run(acceptance: Acceptance, run: Run) -> bool:
     """Returns whether a run's accepted tokens are among the counts behind an acceptance."""
     return isinstance(acceptance, FromCounts) and any(
-        run.gamma == each.gamma and math.isclose(run.length, each.length, rel_tol=1e-6)
-        for each in acceptance.counted
+        run.gamma == counted.gamma and math.isclose(run.length, counted.length, rel_tol=1e-6)
+        for counted in acceptance.counted
     )

@@ -106,20 +106,20 @@ class FromCounts(PositionRates):
             return self
         away = float(np.log(max(integer("context", context), 1))) - self.origin
         logits = logits_of(np.array(self.conditional)) + (away - self.away) * self.change
-        own = {each.name: getattr(self, each.name) for each in fields(FromCounts)}
+        kept = {part.name: getattr(self, part.name) for part in fields(FromCounts)}
         return FromCounts(
-            **own | {"conditional": tuple(rates_of(logits).tolist()), "away": away, "lengths": ()}
+            **kept | {"conditional": tuple(rates_of(logits).tolist()), "away": away, "lengths": ()}
         )
 
     def _tokens(self, lengths: NDArray[np.int64]) -> Floats:
-        found = PositionRates._tokens(self, lengths)
+        tokens = PositionRates._tokens(self, lengths)
         if not self.lengths:
-            return found
-        gammas, own = np.array(self.lengths).T
-        apart = [0.0, *np.log(own / PositionRates._tokens(self, gammas.astype(np.int64)))]
+            return tokens
+        gammas, counted = np.array(self.lengths).T
+        apart = [0.0, *np.log(counted / PositionRates._tokens(self, gammas.astype(np.int64)))]
         ratio = np.interp(lengths, [self.positions, *gammas], apart, right=min(apart[-1], 0.0))
-        least = np.where(lengths > gammas[-1], own[-1], 1.0)
-        return np.asarray(np.clip(found * np.exp(ratio), least, lengths + 1.0))
+        least = np.where(lengths > gammas[-1], counted[-1], 1.0)
+        return np.asarray(np.clip(tokens * np.exp(ratio), least, lengths + 1.0))
 
 
 def from_counts(
@@ -141,25 +141,25 @@ def from_counts(
     mean, covariance = (rate_prior(kind) if prior is None else prior).law(LONGEST)
     law = np.zeros((LONGEST + 1, LONGEST + 1))
     law[:-1, :-1], law[-1, -1] = covariance, _BY_CONTEXT**2
-    several = len({each.context for each in counted if each.context is not None}) > 1
-    places = np.array([np.log(max(each.context or 1, 1)) if several else 0 for each in counted])
+    several = len({counts.context for counts in counted if counts.context is not None}) > 1
+    places = np.array([np.log(max(counts.context or 1, 1)) if several else 0 for counts in counted])
     origin = float(places.mean()) if several else 0.0
     data = list(zip(counted, (places - origin).tolist(), strict=True))
-    measured = np.concatenate([[], *(each.logs for each in counted)])
-    noise, ends = np.zeros((len(measured),) * 2), np.cumsum([len(each.gammas) for each in counted])
-    for each, end in zip(counted, ends, strict=True):
-        own = slice(end - len(each.gammas), end)
-        noise[own, own] = each.noise()
+    measured = np.concatenate([[], *(counts.logs for counts in counted)])
+    noise, ends = np.zeros((len(measured),) * 2), np.cumsum([len(one.gammas) for one in counted])
+    for observation, end in zip(counted, ends, strict=True):
+        rows = slice(end - len(observation.gammas), end)
+        noise[rows, rows] = observation.noise()
     lengths = {} if several else _lengths(counted)
     odd = () if elsewhere > 0 else rising(lengths)
     sharper = 1.0 if odd else _SHARPER
-    found = most_probable(np.append(mean, 0.0), law, data, measured, sharper**2 * noise)
-    rates = rates_of(found[:-1])
-    observed = max((each.gamma for each in counted), default=0)
+    likeliest = most_probable(np.append(mean, 0.0), law, data, measured, sharper**2 * noise)
+    rates = rates_of(likeliest[:-1])
+    observed = max((counts.gamma for counts in counted), default=0)
     known = np.array([]) if several else _pooled(counted)
     rates[: len(known)] = known
-    found[:-1] = logits_of(np.clip(rates, DOUBTED, 1 - DOUBTED))
-    logs, slopes = log_lengths_of(found, data)
+    likeliest[:-1] = logits_of(np.clip(rates, DOUBTED, 1 - DOUBTED))
+    logs, slopes = log_lengths_of(likeliest, data)
     off = (measured - logs) / np.sqrt(np.diag(noise))
     wider = np.maximum(np.abs(off), 1.0)
     noise = noise * np.outer(wider, wider)
@@ -179,9 +179,9 @@ def from_counts(
         observed_gamma=observed,
         most_gamma=most_gamma(kind, max(observed, 1)),
         counted=tuple(counted),
-        positions=max((len(each.rates) for each in counted), default=0),
+        positions=max((len(counts.rates) for counts in counted), default=0),
         lengths=tuple((g, length) for g, length in lengths.items() if g > len(known)),
-        change=float(found[-1]) if several else 0.0,
+        change=float(likeliest[-1]) if several else 0.0,
         origin=origin if several else None,
         contradictions=odd or _unfitting(counted, off, logs),
     )
@@ -189,21 +189,21 @@ def from_counts(
 
 def _pooled(counted: Sequence[Accepted]) -> Floats:
     """Returns the conditional rates of counted positions, pooled over all counts."""
-    longest = max((len(each.rates) for each in counted), default=0)
+    longest = max((len(counts.rates) for counts in counted), default=0)
     stood, reached = np.zeros(longest), np.zeros(longest)
-    for each in counted:
-        if each.rates:
-            stood[: each.gamma] += each.weight * np.array(each.rates)
-            reached[: each.gamma] += each.weight * np.array([1.0, *each.rates[:-1]])
+    for observed in counted:
+        if observed.rates:
+            stood[: observed.gamma] += observed.weight * np.array(observed.rates)
+            reached[: observed.gamma] += observed.weight * np.array([1.0, *observed.rates[:-1]])
     return np.divide(stood, reached, out=np.zeros(longest), where=reached > 0)
 
 
 def _lengths(counted: Sequence[Accepted]) -> dict[int, float]:
     """Returns the mean tokens per block by γ, from the counts without rates by position."""
     by_gamma: dict[int, list[Accepted]] = defaultdict(list)
-    for each in counted:
-        if not each.rates:
-            by_gamma[each.gamma].append(each)
+    for counts in counted:
+        if not counts.rates:
+            by_gamma[counts.gamma].append(counts)
     return {
         gamma: float(np.average([e.length for e in same], weights=[e.weight for e in same]))
         for gamma, same in sorted(by_gamma.items())
@@ -212,11 +212,11 @@ def _lengths(counted: Sequence[Accepted]) -> dict[int, float]:
 
 def _unfitting(counted: Sequence[Accepted], off: Floats, logs: Floats) -> tuple[str, ...]:
     """Returns a warning for each count that is many standard deviations off the fit (`logs`)."""
-    ends = np.cumsum([len(each.gammas) for each in counted]) - 1
+    ends = np.cumsum([len(counts.gammas) for counts in counted]) - 1
     return tuple(
-        f"{each.length:.3g} tokens per call at gamma {each.gamma} do not fit the other counts, "
+        f"{counts.length:.3g} tokens per call at gamma {counts.gamma} do not fit the other counts, "
         f"which give {np.exp(logs[end]):.3g}: were they counted on the same requests?"
-        for each, end in zip(counted, ends, strict=True)
+        for counts, end in zip(counted, ends, strict=True)
         if abs(off[end]) > _CONTRADICTS
     )
 
@@ -228,7 +228,7 @@ def rising(lengths: Mapping[int, float]) -> tuple[str, ...]:
     P(positions 1 to k are accepted) tokens to a block, which falls with k.
     """
     points = [(0, 1.0), *sorted(lengths.items())]
-    found = []
+    sentences = []
     for (first, least), (gamma, length), (last, most) in zip(
         points, points[1:], points[2:], strict=False
     ):
@@ -242,9 +242,9 @@ def rising(lengths: Mapping[int, float]) -> tuple[str, ...]:
         else:
             fits = late <= early + _ROUNDED
         if not fits:
-            found.append(
+            sentences.append(
                 f"{most:g} tokens per call at gamma {last} do not fit the {length:g} at gamma "
                 f"{gamma}: a position adds {late:.2f} tokens there, and {early:.2f} before. Were "
                 "they counted on the same requests? Each is taken as some per cent off."
             )
-    return tuple(found)
+    return tuple(sentences)

@@ -46,8 +46,8 @@ class RatePrior:
         place = np.log(np.arange(1, longest + 1))
         line = np.stack([np.ones(longest), place], axis=1)
         walked = self.walk**2 * np.minimum(place[:, None], place)
-        own = self.own**2 * np.eye(longest)
-        return self.first + self.change * place, line @ self.covariance @ line.T + walked + own
+        apart = self.own**2 * np.eye(longest)
+        return self.first + self.change * place, line @ self.covariance @ line.T + walked + apart
 
 
 def rate_prior(kind: str | None, *, fitted: dict[str, Any] | None = None) -> RatePrior:
@@ -57,8 +57,8 @@ def rate_prior(kind: str | None, *, fitted: dict[str, Any] | None = None) -> Rat
     fitted: the content of another rate_priors.json; None: the shipped file.
     """
     kinds = (_published() if fitted is None else fitted)["kinds"]
-    found = kinds.get(kind, kinds["all"])
-    return RatePrior(**{**found, "covariance": np.array(found["covariance"])})
+    values = kinds.get(kind, kinds["all"])
+    return RatePrior(**{**values, "covariance": np.array(values["covariance"])})
 
 
 def workload_spread() -> float:
@@ -76,8 +76,8 @@ def most_gamma(kind: str | None, observed: int) -> int:
 
 @cache
 def _published() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(_FILE.read_text("utf-8"))
-    return found
+    priors: dict[str, Any] = json.loads(_FILE.read_text("utf-8"))
+    return priors
 
 
 # Rates differ from 0 and 1 by at least this.
@@ -108,35 +108,38 @@ def most_probable(
     """
     root = np.linalg.cholesky(law + LEAST * np.eye(len(law)))
     weigh = np.linalg.inv(np.linalg.cholesky(noise))
-    own = np.zeros(len(law))
+    normals = np.zeros(len(law))
     logs, slopes = log_lengths_of(mean, data)
     misfit, damping = weigh @ (measured - logs), 1.0
     for _ in range(_STEPS):
         turned = weigh @ slopes @ root
         curvature = np.eye(len(law)) + turned.T @ turned
         step = np.linalg.solve(
-            curvature + damping * np.diag(np.diag(curvature)), turned.T @ misfit - own
+            curvature + damping * np.diag(np.diag(curvature)), turned.T @ misfit - normals
         )
-        logs, ahead = log_lengths_of(mean + root @ (own + step), data)
+        logs, ahead = log_lengths_of(mean + root @ (normals + step), data)
         missed = weigh @ (measured - logs)
-        better = missed @ missed + (own + step) @ (own + step) <= misfit @ misfit + own @ own
+        better = (
+            missed @ missed + (normals + step) @ (normals + step)
+            <= misfit @ misfit + normals @ normals
+        )
         damping *= 0.2 if better else 5.0
         if better:
-            own, misfit, slopes = own + step, missed, ahead
+            normals, misfit, slopes = normals + step, missed, ahead
             if np.abs(step).max() < _CLOSE:
                 break
-    return np.asarray(mean + root @ own)
+    return np.asarray(mean + root @ normals)
 
 
-def log_lengths_of(found: Floats, data: Placed) -> tuple[Floats, Floats]:
+def log_lengths_of(logits: Floats, data: Placed) -> tuple[Floats, Floats]:
     """Returns log modelled mean tokens per block, and its derivatives (`most_probable`)."""
-    logs, slopes = [np.zeros(0)], [np.zeros((0, len(found)))]
+    logs, slopes = [np.zeros(0)], [np.zeros((0, len(logits)))]
     for counted, away in data:
-        rates = rates_of(found[:-1] + away * found[-1])
+        rates = rates_of(logits[:-1] + away * logits[-1])
         tokens = 1 + np.cumsum(np.cumprod(rates))
         logs.append(np.log(tokens[np.minimum(counted.gammas, len(rates)) - 1]))
-        own = length_slopes(rates, counted.gammas)
-        slopes.append(np.hstack([own, away * own.sum(axis=1, keepdims=True)]))
+        slope = length_slopes(rates, counted.gammas)
+        slopes.append(np.hstack([slope, away * slope.sum(axis=1, keepdims=True)]))
     return np.concatenate(logs), np.concatenate(slopes)
 
 

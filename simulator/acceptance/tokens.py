@@ -82,8 +82,8 @@ def alpha_from_block_efficiency(block_efficiency: ArrayLike, gamma: ArrayLike) -
     efficiency, length = np.broadcast_arrays(*floats(arguments))
     impossible = (efficiency < 1) | (efficiency > length + 1)
     if impossible.any():
-        most, found = length[impossible].flat[0] + 1, efficiency[impossible].flat[0]
-        raise ValueError(f"block_efficiency must lie in [1, gamma + 1 = {most:g}], got {found}")
+        most, given = length[impossible].flat[0] + 1, efficiency[impossible].flat[0]
+        raise ValueError(f"block_efficiency must lie in [1, gamma + 1 = {most:g}], got {given}")
     return alpha_from_accepted_fraction((efficiency - 1) / length, length)
 
 
@@ -117,7 +117,7 @@ def interpolated_alpha(alpha_by_lenience: Mapping[float, float], *, lenience: fl
         )
     measured = sorted(alpha_by_lenience, reverse=True)
     inverse = 1 / np.array(measured)
-    return float(np.interp(1 / lenience, inverse, [alpha_by_lenience[each] for each in measured]))
+    return float(np.interp(1 / lenience, inverse, [alpha_by_lenience[value] for value in measured]))
 
 
 def beta_of_laws(p: ArrayLike, q: ArrayLike) -> Floats:

@@ -72,7 +72,7 @@ def nearest(name: str) -> list[str]:
     """
     parts = set(name.lower().split("-"))
     known = published_lengths()
-    with_all = [each for each in known if parts <= set(each.split("-"))]
+    with_all = [name for name in known if parts <= set(name.split("-"))]
     return with_all[:MOST_NAMED] or get_close_matches(name.lower(), known, MOST_NAMED)
 
 

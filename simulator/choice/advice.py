@@ -183,10 +183,10 @@ def _measured_choice(
     gained = ran & (medians > law.deviation)
     if not gained.any():
         return None
-    own = np.where(gained, medians, -np.inf)
-    if medians.max() > own.max() + np.log1p(BEATEN):
+    of_runs = np.where(gained, medians, -np.inf)
+    if medians.max() > of_runs.max() + np.log1p(BEATEN):
         return None
-    return int((own >= own.max() - margin).argmax())
+    return int((of_runs >= of_runs.max() - margin).argmax())
 
 
 def _next_run(

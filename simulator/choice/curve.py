@@ -133,7 +133,7 @@ class Curve:
         only = self.gamma == gamma
         low, _, high = self.gains.only(only).interval()
         columns = (self.expected_tokens, self.improvement_factor, self.operations_factor)
-        numbers = [float(each[0]) for each in (*(c[only] for c in columns), low, high)]
+        numbers = [float(column[0]) for column in (*(c[only] for c in columns), low, high)]
         return CurvePoint._make([gamma, *numbers])
 
 
@@ -207,16 +207,16 @@ def _lengths(acceptance: Acceptance, cost: Cost, gammas: Gammas) -> tuple[Floats
     So a run that the acceptance counts has its own length, not that by the rates of all runs: its
     speed-up is the ratio of measured times. Between runs the difference is interpolated.
     """
-    timed = {each.gamma for each in cost.own_runs if each.drafted is None} - {0}
+    timed = {run.gamma for run in cost.own_runs if run.drafted is None} - {0}
     if cost.posterior is not None and cost.point is not None:
         timed -= cost.posterior.left_out(cost.point)
     run = sorted(timed)
     every = np.array(sorted({*gammas.tolist(), *run}))
     logs, covariance = acceptance.log_lengths(every)
-    counted = [each for each in counted_runs(acceptance, cost) if each.drafted is None]
-    own = {each.gamma: np.log(each.length) for each in pooled(counted)}
-    at = sorted(own.keys() & timed)
-    apart = [own[gamma] - logs[every.tolist().index(gamma)] for gamma in at]
+    counted = [run for run in counted_runs(acceptance, cost) if run.drafted is None]
+    lengths = {run.gamma: np.log(run.length) for run in pooled(counted)}
+    at = sorted(lengths.keys() & timed)
+    apart = [lengths[gamma] - logs[every.tolist().index(gamma)] for gamma in at]
     logs = np.minimum(logs + np.interp(every, [0, *at], [0.0, *apart]), np.log(every + 1.0))
     if run:
         known = np.isin(every, run)

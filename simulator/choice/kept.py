@@ -36,7 +36,7 @@ def kept_run(runs: Sequence[Run], *, expected: float, near: float) -> KeptRun | 
     run = min(early, key=lambda run: run.seconds_per_token)
     if expected < (1 - near) * run.seconds_per_token:
         return None
-    plain = next((each.seconds_per_token for each in means if each.gamma == 0), None)
+    plain = next((mean.seconds_per_token for mean in means if mean.gamma == 0), None)
     return KeptRun(run, None if plain is None else plain / run.seconds_per_token)
 
 

@@ -216,8 +216,8 @@ def plan(
         if len(longer) > 0:
             further = curve_at(longer).improvement_factor[0]
             cap_binds = bool(further > curve.improvement_factor[best - 1])
-    found = (curve, allowed, gammas[candidates], at, best, advice, cap_binds)
-    return Plan(acceptance, cost, ratio, share, *found, notes=notes, c_hat_is_c=c_hat is None)
+    parts = (curve, allowed, gammas[candidates], at, best, advice, cap_binds)
+    return Plan(acceptance, cost, ratio, share, *parts, notes=notes, c_hat_is_c=c_hat is None)
 
 
 def _tried(cost: Cost) -> set[int]:
@@ -231,7 +231,7 @@ def _tried(cost: Cost) -> set[int]:
         ruled_out = set() if cost.point is None else known.left_out(cost.point)
         return {run.gamma for run in cost.own_runs} - ruled_out
     loads = {run.load for run in known.runs}
-    return set.intersection(*({0, *known.measured(each)} for each in loads))
+    return set.intersection(*({0, *known.measured(load)} for load in loads))
 
 
 def _reach(acceptance: Acceptance) -> Reach | None:

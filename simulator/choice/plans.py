@@ -44,14 +44,14 @@ def plans(request: PlanRequest) -> tuple[Plan, ...]:
     rows = len(request.acceptances) * len(request.costs)
     if rows > MOST_ROWS:
         raise ValueError(f"a table must have at most {MOST_ROWS} rows, got {rows}")
-    found = _each(request, request.costs)
-    while request.finer is not None and (costs := request.finer(found)):
-        found = sorted([*found, *_each(request, costs)], key=lambda row: row.place)
-    return tuple(found)
+    planned = _each(request, request.costs)
+    while request.finer is not None and (costs := request.finer(planned)):
+        planned = sorted([*planned, *_each(request, costs)], key=lambda row: row.place)
+    return tuple(planned)
 
 
 def _each(request: PlanRequest, costs: Sequence[Cost]) -> list[Plan]:
-    found = []
+    rows = []
     for acceptance, cost in product(request.acceptances, costs):
         if cost.setting.load is not None:
             acceptance = acceptance.at_context(cost.setting.load.context)
@@ -66,5 +66,5 @@ def _each(request: PlanRequest, costs: Sequence[Cost]) -> list[Plan]:
             near=request.near,
             doubt=request.doubt,
         )
-        found.append(replace(row, only=request.gamma, notes=(*row.notes, *request.notes)))
-    return found
+        rows.append(replace(row, only=request.gamma, notes=(*row.notes, *request.notes)))
+    return rows

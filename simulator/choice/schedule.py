@@ -17,11 +17,11 @@ DENSE, SMALL, STEP = 256, 32, 1.06
 
 def coarse(batches: Sequence[int]) -> tuple[int, ...]:
     """Returns a subset of batch sizes: all up to 32, then steps of about 6 %, and the largest."""
-    found: list[int] = []
+    chosen: list[int] = []
     for batch in sorted(set(batches)):
-        if not found or batch <= SMALL or batch >= STEP * found[-1] or batch == max(batches):
-            found.append(batch)
-    return tuple(found)
+        if not chosen or batch <= SMALL or batch >= STEP * chosen[-1] or batch == max(batches):
+            chosen.append(batch)
+    return tuple(chosen)
 
 
 def middles(rows: Sequence[Plan], batches: Sequence[int]) -> tuple[int, ...]:
@@ -32,12 +32,12 @@ def middles(rows: Sequence[Plan], batches: Sequence[int]) -> tuple[int, ...]:
     just beyond them is kept where it is near the best.
     """
     scheduled = {
-        (context, batch): each.gamma
+        (context, batch): part.gamma
         for context, ranges in schedules(rows).items()
-        for each in ranges
-        for batch in range(each.first_batch, each.last_batch + 1)
+        for part in ranges
+        for batch in range(part.first_batch, part.last_batch + 1)
     }
-    found = set()
+    missing = set()
     for one, other in pairwise(rows):
         # Each row's own γ and the γ of its range, because joined ranges may hide a change.
         both = {
@@ -46,8 +46,8 @@ def middles(rows: Sequence[Plan], batches: Sequence[int]) -> tuple[int, ...]:
         }
         if one.place[0] == other.place[0] and len(both) > 1:
             between = [b for b in batches if one.cost.setting.batch < b < other.cost.setting.batch]
-            found |= {between[len(between) // 2]} if between else set()
-    return tuple(sorted(found))
+            missing |= {between[len(between) // 2]} if between else set()
+    return tuple(sorted(missing))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def schedules(
         load = row.cost.setting.load
         if load is not None and load.fits:
             fitting.setdefault(load.context, {})[row.cost.setting.batch] = row
-    found = {}
+    by_context = {}
     for context, plans in fitting.items():
         gammas = {batch: _scheduled(row, only) for batch, row in plans.items()}
         near = {
@@ -92,8 +92,8 @@ def schedules(
             for batch, row in plans.items():
                 if gammas[batch] == 0 and (faster := faster_than_zero(row, only)):
                     gammas[batch], near[batch] = min(faster), faster
-        found[context] = schedule(gammas, near)
-    return found
+        by_context[context] = schedule(gammas, near)
+    return by_context
 
 
 def _scheduled(row: Plan, only: int | None) -> int:
@@ -134,7 +134,7 @@ def schedule(
         raise ValueError("gammas must have at least one batch size, got none")
     ranges: list[Range] = []
     first = 1
-    for batch in sorted(integer("batch", each, at_least=1) for each in gammas):
+    for batch in sorted(integer("batch", batch, at_least=1) for batch in gammas):
         gamma = integer("gamma", gammas[batch])
         if ranges and ranges[-1].gamma in {gamma, *near.get(batch, ())}:
             first, gamma = ranges[-1].first_batch, ranges.pop().gamma
@@ -149,17 +149,17 @@ def by_context(rows: Sequence[Plan], only: int | None = None) -> dict[int, list[
     A context between two planned ones gets the γ of the larger. Contexts that do not fit into
     memory are left out, as are batch sizes with a single context. only: as in `schedules`.
     """
-    found: dict[int, list[tuple[int, int]]] = {}
+    by_batch: dict[int, list[tuple[int, int]]] = {}
     for row in sorted((row for row in rows if row.setting.fits), key=lambda row: row.place):
-        gamma, ranges = _scheduled(row, only), found.setdefault(row.setting.batch, [])
+        gamma, ranges = _scheduled(row, only), by_batch.setdefault(row.setting.batch, [])
         near = row.within(row.near) if only is None and not row.advice.measured else {gamma}
         if ranges and ranges[-1][1] in {gamma, *near}:
             gamma = ranges.pop()[1]
         ranges.append((row.place[0], gamma))
     planned = Counter(batch for _, batch in {row.place for row in rows})
-    return {batch: ranges for batch, ranges in found.items() if planned[batch] > 1}
+    return {batch: ranges for batch, ranges in by_batch.items() if planned[batch] > 1}
 
 
 def last_paying_batch(ranges: tuple[Range, ...]) -> int | None:
     """Returns the largest batch size with γ above 0; None if the schedule never drafts."""
-    return max((each.last_batch for each in ranges if each.gamma > 0), default=None)
+    return max((part.last_batch for part in ranges if part.gamma > 0), default=None)

@@ -106,7 +106,7 @@ def optimal_gamma(alpha: ArrayLike, c: ArrayLike, *, max_gamma: int) -> NDArray[
 def _checked(**given: ArrayLike) -> list[Floats]:
     checks: dict[str, Any] = {"alpha": probability, "gamma": integers}
     return floats(
-        {name: checks.get(name, non_negative)(name, each) for name, each in given.items()}
+        {name: checks.get(name, non_negative)(name, value) for name, value in given.items()}
     )
 
 

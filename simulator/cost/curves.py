@@ -88,20 +88,20 @@ class CostModel(Cost):
 
 def pass_points(name: str, points: Mapping[int, float]) -> dict[int, float]:
     """Returns the checked times of passes over n new tokens, by ascending n; n = 1 is required."""
-    found = _points(f"n in {name}", name, points, at_least=1)
-    if 1 not in found:
-        raise ValueError(f"{name} must have the point 1, got {list(found)}")
-    return found
+    seconds = _points(f"n in {name}", name, points, at_least=1)
+    if 1 not in seconds:
+        raise ValueError(f"{name} must have the point 1, got {list(seconds)}")
+    return seconds
 
 
 def _points(
     places: str, name: str, points: Mapping[int, float], *, at_least: int
 ) -> dict[int, float]:
-    found = {
+    by_tokens = {
         integer(places, n, at_least=at_least): float(non_negative(f"{name}[{n}]", seconds))
         for n, seconds in points.items()
     }
-    return dict(sorted(found.items()))
+    return dict(sorted(by_tokens.items()))
 
 
 def pass_seconds(points: Mapping[int, float], n: ArrayLike) -> Floats:

@@ -32,8 +32,8 @@ def percent(*levels: float) -> str:
 
     levels: confidence levels in (0, 1); without any, CONFIDENCE.
     """
-    found = [f"{100 * level:g}" for level in sorted(set(levels or (CONFIDENCE,)))]
-    return f"{' and '.join(found)} %"
+    printed = [f"{100 * level:g}" for level in sorted(set(levels or (CONFIDENCE,)))]
+    return f"{' and '.join(printed)} %"
 
 
 def wilson(hits: float, trials: float, *, confidence: float = CONFIDENCE) -> tuple[float, float]:

@@ -42,5 +42,5 @@ def normal_quantiles(draws: int = DRAWS) -> Floats:
 
 def normal_draws(first: int, count: int, draws: int = DRAWS) -> Floats:
     """Returns `count` columns of `normal_column` from column `first`, shape (N, count)."""
-    columns = [normal_column(first + each, draws) for each in range(count)]
+    columns = [normal_column(first + column, draws) for column in range(count)]
     return np.stack(columns, axis=1) if columns else np.zeros((draws, 0))

@@ -151,13 +151,13 @@ def fastest_trees(
     acceptance: ArrayLike, passes: Passes, *, max_nodes: int, max_depth: int
 ) -> TreeAcceptance:
     """Returns, for each size, the fastest of the trees with most expected tokens at a depth."""
-    found = best_trees(acceptance, max_nodes=max_nodes, max_depth=max_depth)
-    rates = tuple(found.acceptance.tolist())
+    trees_by_nodes = best_trees(acceptance, max_nodes=max_nodes, max_depth=max_depth)
+    rates = tuple(trees_by_nodes.acceptance.tolist())
     chosen = {}
     for nodes in range(1, max_nodes + 1):
         factors = {
             shape: float(speed_up(TreeAcceptance(rates, one), passes.of_trees(one), nodes))
-            for shape in _candidates(found, nodes)
+            for shape in _candidates(trees_by_nodes, nodes)
             for one in [{nodes: shape}]
         }
         if factors:
@@ -169,10 +169,10 @@ def fastest_trees(
 
 def _candidates(trees: BestTrees, nodes: int) -> list[tuple[int, ...]]:
     """Returns the best tree at each depth at which it yields more tokens than at smaller depths."""
-    found: list[tuple[int, ...]] = []
+    shapes: list[tuple[int, ...]] = []
     best = -np.inf
     for depth in range(1, min(nodes + 1, len(trees.tokens))):
         if trees.tokens[depth, nodes] > best + _MORE_TOKENS:
             best = trees.tokens[depth, nodes]
-            found.append(trees.parents(nodes, depth))
-    return found
+            shapes.append(trees.parents(nodes, depth))
+    return shapes

@@ -117,7 +117,7 @@ class TreeAcceptance(Acceptance):
         missing = set(nodes.ravel().tolist()) - set(self._tokens)
         if missing:
             raise ValueError(f"shapes must have a tree of {min(missing)} nodes, got none")
-        tokens = np.array([self._tokens[each] for each in nodes.ravel().tolist()])
+        tokens = np.array([self._tokens[count] for count in nodes.ravel().tolist()])
         return np.asarray(price(nodes) / tokens.reshape(nodes.shape))[()]
 
 
@@ -198,9 +198,9 @@ def best_trees(acceptance: ArrayLike, *, max_nodes: int, max_depth: int) -> Best
     for depth in range(1, depths):
         subtree = tokens[depth - 1]
         for rank in reversed(range(len(rates))):
-            own, rest = _own(rates[rank], subtree), forests[depth, rank + 1]
+            gains, rest = _own(rates[rank], subtree), forests[depth, rank + 1]
             for size in range(1, sizes):
-                forests[depth, rank, size] = _gains(own, rest, size).max()
+                forests[depth, rank, size] = _gains(gains, rest, size).max()
         tokens[depth] = 1.0 + forests[depth, 0]
     return BestTrees(rates, tokens, forests)
 
@@ -212,9 +212,9 @@ def _own(rate: float, subtree: Floats) -> Floats:
     return np.where(there, rate * np.where(there, subtree, 0.0), -np.inf)
 
 
-def _gains(own: Floats, rest: Floats, size: int) -> Floats:
+def _gains(gains: Floats, rest: Floats, size: int) -> Floats:
     """Returns the expected tokens of `size` nodes if 1, …, `size` of them follow one child.
 
     own, rest: expected tokens by size, of the child's subtree and of its later siblings' subtrees.
     """
-    return own[:size] + rest[size - 1 :: -1]
+    return gains[:size] + rest[size - 1 :: -1]

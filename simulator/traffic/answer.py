@@ -173,14 +173,14 @@ def answer(request: TrafficRequest) -> Traffic:
     most, without = float(pair.max_rate), float(pair.max_rate_without)
     crossing, drawn = float(pair.break_even()), request.drawn
     near = min(crossing, 0.999 * most) or 1e-3 * most
-    *found, at_crossing = pair.advice([*rates, near], drawn)
+    *advised, at_crossing = pair.advice([*rates, near], drawn)
     gammas, demand = scheduled(pair, drawn), pair.demand
     states = {}
     if drawn is not None:
-        used = {0, *(advice.named for advice in found)}
+        used = {0, *(advice.named for advice in advised)}
         states = {gamma: drawn.under(gamma, rates) for gamma in used}
     rows, simulated = [], []
-    for place, (rate, advice) in enumerate(zip(rates, found, strict=True)):
+    for place, (rate, advice) in enumerate(zip(rates, advised, strict=True)):
         for gamma in (0, advice.named):
             state, doubtful = pair.under(gamma, rate), states.get(gamma)
             row = TrafficRow(
@@ -213,7 +213,7 @@ def answer(request: TrafficRequest) -> Traffic:
         within_targets=None if targets is None else _all(pair.rates_within(targets), replicas),
         at_share=None if targets is None else _all(pair.rates_at(targets, request.share), replicas),
         schedule=schedule(dict(enumerate(gammas[:slots, 0].tolist(), start=1))),
-        simulated=tuple(replace(each, rate=replicas * each.rate) for each in simulated),
+        simulated=tuple(replace(run, rate=replicas * run.rate) for run in simulated),
     )
     if drawn is None:
         return exact

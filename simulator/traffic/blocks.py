@@ -128,13 +128,13 @@ class Blocks:
 
         tokens: tokens to emit; kinds: index of the request's kind. All shapes: (requests,).
         """
-        found = {gamma: tokens.astype(np.float64) for gamma in gammas}
-        for gamma, needed in found.items():
+        tokens_by_gamma = {gamma: tokens.astype(np.float64) for gamma in gammas}
+        for gamma, needed in tokens_by_gamma.items():
             for start in range(0, len(tokens) if gamma > 0 else 0, _PART):
                 part = slice(start, start + _PART)
                 survival = self.accepted[kinds[part], : gamma + 1]
                 needed[part] = _counted(tokens[part], survival, generator)
-        return found
+        return tokens_by_gamma
 
 
 def _counted(

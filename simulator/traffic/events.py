@@ -224,7 +224,7 @@ class _Run:
             if self.last[request] < inf:
                 continue
             before = len(self.ends)
-            end = next(end for end, each in self.ends if each == request)
+            end = next(end for end, running in self.ends if running == request)
             blocks = self._blocks(request, before)
             self.ends.remove((end, request))
             heapq.heapify(self.ends)

@@ -59,29 +59,32 @@ class Law:
         return self.company * (1 - self.full)
 
     @classmethod
-    def of(cls, rate: Floats, found: Population, variability: float) -> Law:
+    def of(cls, rate: Floats, present: Population, variability: float) -> Law:
         """Returns the means at each rate; variability: see the module."""
         shape, rates = (
-            found.share.shape,
-            np.broadcast_to(rate, (*found.share.shape[:-1], rate.shape[-1])),
+            present.share.shape,
+            np.broadcast_to(rate, (*present.share.shape[:-1], rate.shape[-1])),
         )
-        columns = [found.share, found.step, found.base, found.prompts, found.reading]
-        columns = [np.broadcast_to(each, shape).reshape(-1, shape[-1]) for each in columns]
+        columns = [present.share, present.step, present.base, present.prompts, present.reading]
+        columns = [np.broadcast_to(column, shape).reshape(-1, shape[-1]) for column in columns]
         rows = rates.reshape(-1, rates.shape[-1])
         # In groups of draws that fit into the processor's caches.
         size = max(1, _TOGETHER // (shape[-1] * rows.shape[-1]))
         groups = [slice(at, at + size) for at in range(0, len(rows), size)]
-        means = [_means(rows[each], [c[each] for c in columns], variability) for each in groups]
-        values = [np.concatenate(each).reshape(rates.shape) for each in zip(*means, strict=True)]
+        means = [_means(rows[group], [c[group] for c in columns], variability) for group in groups]
+        values = [
+            np.concatenate(columns_of_group).reshape(rates.shape)
+            for columns_of_group in zip(*means, strict=True)
+        ]
         return cls(1 - 1 / shape[-1], *values)
 
 
-def _means(rate: Floats, found: list[Floats], variability: float) -> list[Floats]:
+def _means(rate: Floats, of_group: list[Floats], variability: float) -> list[Floats]:
     """Returns the fields of `Law` after `company`, shape (draws, rates) each.
 
     rate: shape (draws, rates). found: share, step, base, prompts and reading of `Population`.
     """
-    share, alone, base, prompts, reading = found
+    share, alone, base, prompts, reading = of_group
     most = share.shape[-1]
     # An arrival raises the number by one.
     raised = np.concatenate([alone[:, 1:], alone[:, -1:]], axis=-1)

@@ -75,7 +75,7 @@ class Pair:
         """Returns the steady states at one γ, or at several as a first axis; 0: no speculation."""
         if isinstance(gamma, int):
             return steady(self.server(gamma), self.demand, gamma, rate)
-        return Steady.stacked([self.under(each, rate) for each in gamma])
+        return Steady.stacked([self.under(length, rate) for length in gamma])
 
     def advice(self, rate: ArrayLike, drawn: Pair | None = None) -> list[Advice]:
         """Returns the γ at each rate that minimises the time to a request's last token.
@@ -113,12 +113,12 @@ class Pair:
         places = sorted(used)
         few = replace(self, gammas=tuple(self.gammas[place] for place in places))
         gains = gains[places]
-        laws = [Forecast.exact(each) for each in gains.T]
+        laws = [Forecast.exact(gain) for gain in gains.T]
         if drawn is not None:
             # The draws give the spread of speed-ups; their medians are moved to the plans' numbers.
             spread = gains_of(replace(drawn, gammas=few.gammas))
             off = gains - median(spread, axis=1)
-            laws = [Forecast.drawn(each.T) for each in np.moveaxis(spread + off[:, None], -1, 0)]
+            laws = [Forecast.drawn(gain.T) for gain in np.moveaxis(spread + off[:, None], -1, 0)]
         # A run is proposed for a load that a server can be held at, which a rate is not.
         return [
             advise(np.array(few.gammas), law, worth=None, calibrated=self.calibrated, tried=tried)
@@ -129,8 +129,8 @@ class Pair:
         """Returns the γ that were run at a batch, 0 too; between two batches, those run at both."""
         if not self.measured:
             return ()
-        low = max((each for each in self.measured if each <= slot), default=min(self.measured))
-        high = min((each for each in self.measured if each >= slot), default=max(self.measured))
+        low = max((batch for batch in self.measured if batch <= slot), default=min(self.measured))
+        high = min((batch for batch in self.measured if batch >= slot), default=max(self.measured))
         return {0, *self.measured[low]} & {0, *self.measured[high]}
 
     def captured(self, gains: Floats, batch: ArrayLike) -> Floats:
@@ -161,7 +161,7 @@ class Pair:
 
     def max_rates(self) -> Floats:
         """Returns the capacity at each γ, shape (γ, …)."""
-        return np.stack([max_rate(self.server(each), self.demand, each) for each in self.gammas])
+        return np.stack([max_rate(self.server(gamma), self.demand, gamma) for gamma in self.gammas])
 
     @property
     def max_rate_without(self) -> Floats:
@@ -183,7 +183,7 @@ class Pair:
         losing = losses > 0
         first = losing.argmax(axis=-1)[..., None]
         (below, low), (above, high) = (
-            [np.take_along_axis(each, places, -1) for each in (losses, rates)]
+            [np.take_along_axis(table, places, -1) for table in (losses, rates)]
             for places in (np.maximum(first - 1, 0), first)
         )
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -210,16 +210,16 @@ class Pair:
         """
         idle = 1e-6 * float(min(self.max_rate, self.max_rate_without))
         ways = (partial(self.under, self.gammas), partial(self.under, [0]))
-        found, without = (_largest(way, targets, idle) for way in ways)
-        if max(found, without) == 0:
+        drafting, without = (_largest(way, targets, idle) for way in ways)
+        if max(drafting, without) == 0:
             raise ValueError(_missed(targets, [way(idle) for way in ways]))
-        return found, without
+        return drafting, without
 
     def rates_at(self, targets: LatencyTargets, share: float) -> tuple[float, float]:
         """Returns up to which rates a share of requests meets targets, with and without drafts."""
         limit = partial(closed_limit, demand=self.demand, targets=targets, share=share)
-        found = [limit(self.server(gamma), gamma=gamma) for gamma in (*self.gammas, 0)]
-        return max(found[:-1]), found[-1]
+        rates = [limit(self.server(gamma), gamma=gamma) for gamma in (*self.gammas, 0)]
+        return max(rates[:-1]), rates[-1]
 
 
 def _largest(way: Callable[[ArrayLike], Steady], targets: LatencyTargets, idle: float) -> float:
@@ -238,8 +238,8 @@ def _largest(way: Callable[[ArrayLike], Steady], targets: LatencyTargets, idle: 
 def _missed(targets: LatencyTargets, states: Sequence[Steady]) -> str:
     """Returns a message that names the target that even an idle server misses."""
     parts = {
-        "ttft": (targets.first_seconds, min(float(each.first_seconds.min()) for each in states)),
-        "tpot": (targets.token_seconds, min(float(each.token_seconds.min()) for each in states)),
+        "ttft": (targets.first_seconds, min(float(state.first_seconds.min()) for state in states)),
+        "tpot": (targets.token_seconds, min(float(state.token_seconds.min()) for state in states)),
     }
     for name, (target, least) in parts.items():
         if target is not None and target < least:

@@ -42,7 +42,7 @@ def pareto_front(replicas: Iterable[Replica], *, speculating: bool) -> tuple[Poi
         for rate, tokens, user in _speeds(replica, gamma)
     ]
     front: list[Point] = []
-    for point in sorted(points, key=lambda each: (-each.tokens_per_user, -each.tokens_per_gpu)):
+    for point in sorted(points, key=lambda point: (-point.tokens_per_user, -point.tokens_per_gpu)):
         if not front or point.tokens_per_gpu > front[-1].tokens_per_gpu:
             front.append(point)
     return tuple(front)

@@ -33,15 +33,17 @@ def scheduled(pair: Pair, drawn: Pair | None = None) -> NDArray[np.int64]:
     slots = np.arange(1, pair.drafting.slots + 1)
     gains = pair.captured(_gains(pair), slots)
     advice = dict(enumerate(pair.advised(slots, gains, drawn, _gains), start=1))
-    best = {slot: each.test_gamma or each.gamma for slot, each in advice.items()}
+    best = {slot: advised.test_gamma or advised.gamma for slot, advised in advice.items()}
     every, choices = np.concatenate([0 * gains[:1], gains]), np.array([0, *pair.gammas])
     near = (every >= every.max(axis=0) + np.log1p(-NEAR)).T
     kept = {
-        slot: choices[near[slot - 1]].tolist() for slot, each in advice.items() if not each.measured
+        slot: choices[near[slot - 1]].tolist()
+        for slot, advised in advice.items()
+        if not advised.measured
     }
     ranges = schedule(best, kept)
-    lengths = [each.last_batch - each.first_batch + 1 for each in ranges]
-    return np.repeat([each.gamma for each in ranges], lengths)[:, None]
+    lengths = [part.last_batch - part.first_batch + 1 for part in ranges]
+    return np.repeat([part.gamma for part in ranges], lengths)[:, None]
 
 
 def shortened(pair: Pair) -> Pair:
@@ -158,7 +160,7 @@ def burst_simulations(
     others: list[Way] = [("schedule", pair.drafting, scheduled(pair, drawn))]
     if pair.ranked is not None:
         others.append(("adaptive", *by_rank(pair, pair.ranked)))
-    fastest = min(fixed, key=lambda each: each.result.seconds)
+    fastest = min(fixed, key=lambda simulated: simulated.result.seconds)
     return none, fastest, *_served(others, requests, seed=seed)
 
 

@@ -81,15 +81,15 @@ def _population(server: Server, demand: Demand, gamma: int) -> Population:
 
 def _prompts_per_step(chunks: Floats, decoding: Floats, present: Floats) -> Floats:
     """Returns the prompts read per step; chunks: chunks per prompt, for each number of requests."""
-    found = np.empty((len(present), *decoding.shape))
+    rates = np.empty((len(present), *decoding.shape))
     queued, rate = np.zeros(decoding.shape), np.zeros(decoding.shape)
     for place, (count, share) in enumerate(zip(present, chunks, strict=True)):
         least = np.ceil(share) + decoding
         waiting = np.maximum(queued - rate * share / 2, 0.0) * share
         rate = np.minimum(count / (least + waiting), 1 / share)
         queued = count - rate * (least - share)
-        found[place] = rate
-    return np.ascontiguousarray(np.moveaxis(found, 0, -1))
+        rates[place] = rate
+    return np.ascontiguousarray(np.moveaxis(rates, 0, -1))
 
 
 def _reading(server: Server, tokens: Floats, prompts: Floats, together: Floats) -> Floats:
@@ -112,5 +112,5 @@ def _between(seconds: Floats, batch: Floats) -> Floats:
     """Returns step times at fractional batch sizes of at least 1, linear between whole sizes."""
     low = np.minimum(batch.astype(np.int64), seconds.shape[-1])
     high = np.minimum(low + 1, seconds.shape[-1])
-    below, above = (np.take_along_axis(seconds, each - 1, -1) for each in (low, high))
+    below, above = (np.take_along_axis(seconds, index - 1, -1) for index in (low, high))
     return np.asarray(below + (batch - low) * (above - below))

@@ -32,14 +32,16 @@ def reading_seconds(server: Server, demand: Demand, law: Law, rate: Floats) -> F
     """
     prompts, idle = server.prompts, np.asarray(server.prompts.idle(demand.prompt_tokens))
     share = 0.0 if prompts.chunk is None else demand.prompt_tokens / prompts.chunk
-    own = idle if prompts.chunk is None else np.ceil(share) * law.base + law.reading
+    of_request = idle if prompts.chunk is None else np.ceil(share) * law.base + law.reading
     reading = share * law.base + law.reading
     others = law.among * _queue(demand, rate * reading) * reading
-    found = (1 - law.idle) * (own + law.company * law.base / 2) + others
+    seconds = (1 - law.idle) * (of_request + law.company * law.base / 2) + others
     if prompts.chunk is not None and share < 1:
         step = law.base + together(server, demand, law, rate)
-        found = np.maximum(found, (1 - law.idle) * step + _met_step(demand, law, rate, share) / 2)
-    return np.asarray(found + law.idle * idle)
+        seconds = np.maximum(
+            seconds, (1 - law.idle) * step + _met_step(demand, law, rate, share) / 2
+        )
+    return np.asarray(seconds + law.idle * idle)
 
 
 def least_seconds(server: Server, demand: Demand, law: Law) -> Floats:
@@ -47,8 +49,8 @@ def least_seconds(server: Server, demand: Demand, law: Law) -> Floats:
     prompts, idle = server.prompts, np.asarray(server.prompts.idle(demand.prompt_tokens))
     if prompts.chunk is None:
         return idle + 0 * law.base
-    own = np.ceil(demand.prompt_tokens / prompts.chunk) * law.base + law.reading
-    return np.asarray((1 - law.idle) * own + law.idle * idle)
+    of_request = np.ceil(demand.prompt_tokens / prompts.chunk) * law.base + law.reading
+    return np.asarray((1 - law.idle) * of_request + law.idle * idle)
 
 
 def _queue(demand: Demand, load: Floats) -> Floats:

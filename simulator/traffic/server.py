@@ -59,7 +59,9 @@ class Prompts:
 
         Beyond the last point of `seconds`, the time is proportional to the tokens.
         """
-        places, seconds = (np.array(list(each)) for each in zip(*self.seconds.items(), strict=True))
+        places, seconds = (
+            np.array(list(values)) for values in zip(*self.seconds.items(), strict=True)
+        )
         wanted = np.asarray(tokens, dtype=np.float64)
         beyond = np.maximum(wanted / places[-1], 1.0)
         return np.asarray(self.pace * np.interp(wanted, places, seconds) * beyond)
@@ -159,11 +161,11 @@ def by_batch(batches: Sequence[int], seconds: ArrayLike, slots: int) -> Floats:
     given, places = np.asarray(seconds, dtype=np.float64), np.array(batches, dtype=np.float64)
     every = np.arange(1, slots + 1)
     shares = np.stack([np.interp(every, places, row) for row in np.eye(len(places))], axis=1)
-    found = shares @ given
+    at_batch = shares @ given
     if len(places) > 1:
         slope = np.diff(given[..., -2:, :], axis=-2) / (places[-1] - places[-2])
-        found = found + np.maximum(every - places[-1], 0)[:, None] * np.maximum(slope, 0.0)
-    return np.asarray(found)
+        at_batch = at_batch + np.maximum(every - places[-1], 0)[:, None] * np.maximum(slope, 0.0)
+    return np.asarray(at_batch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ def size(
 
 
 def _by_draft(
-    found: Sequence[Fleet],
+    fleets: Sequence[Fleet],
     counted: Sequence[Fleet],
     without: Fleet | None,
     replicas: Sequence[Replica],
@@ -120,18 +120,22 @@ def _by_draft(
       for drafts without a simulated fleet.
     """
     names = {fleet.draft for fleet in counted}
-    best = {fleet.draft: fleet for fleet in reversed(found)} if len(names) > 1 else {}
+    best = {fleet.draft: fleet for fleet in reversed(fleets)} if len(names) > 1 else {}
     for fleet in counted if best else ():
         if fleet.draft not in best and (enough := simulated_fleet(fleet)) is not None:
             best[fleet.draft] = enough
     compared = []
     for fleet in sorted(best.values(), key=_spent):
         # The draws of GPUs without speculation are of the same draft's costs.
-        own = [each for each in replicas if without and each.machine == without.replica.machine]
-        own = [each for each in own if each.draft == fleet.draft]
+        alike = [
+            replica
+            for replica in replicas
+            if without and replica.machine == without.replica.machine
+        ]
+        alike = [replica for replica in alike if replica.draft == fleet.draft]
         saved = None
-        if without is not None and own:
-            plain = own[0].limited(without.replica.batch_limit)
+        if without is not None and alike:
+            plain = alike[0].limited(without.replica.batch_limit)
             saved = saved_gpus(fleet, replace(without, replica=plain))
         compared.append((fleet, saved))
     return tuple(compared)

@@ -89,13 +89,13 @@ def steady(server: Server, demand: Demand, gamma: int, rate: ArrayLike) -> Stead
     rate: λ, requests per second, above 0, shape (rates,) or (draws, rates).
     """
     rates = np.atleast_1d(np.asarray(rate, dtype=np.float64))
-    found = population(server, demand, gamma)
-    most = found.max_rate
+    present = population(server, demand, gamma)
+    most = present.max_rate
     sustained = np.where(rates < most[..., None], rates, np.nan)
-    law = Law.of(sustained, found, variability(demand))
+    law = Law.of(sustained, present, variability(demand))
     decode = _decode_apart if server.prompts.chunk is None else _decode_with_chunks
-    decoding = decode(server, demand, found, law, sustained)
-    variation = _variation(server, demand, gamma, found)[..., None]
+    decoding = decode(server, demand, present, law, sustained)
+    variation = _variation(server, demand, gamma, present)[..., None]
     line = (1 + variation) / 2 * law.tail / (1 - law.tail) / sustained
     reading = reading_seconds(server, demand, law, sustained) + server.prompts.delay
     values = (
@@ -126,7 +126,7 @@ def max_rate(server: Server, demand: Demand, gamma: int) -> Floats:
 
 
 def _decode_apart(
-    server: Server, demand: Demand, found: Population, law: Law, rate: Floats
+    server: Server, demand: Demand, present: Population, law: Law, rate: Floats
 ) -> Floats:
     """Returns the time from first to last token if decoding stops for prompts (Little's law)."""
     reading = np.asarray(server.prompts.apart(demand.prompt_tokens))
@@ -135,7 +135,7 @@ def _decode_apart(
 
 
 def _decode_with_chunks(
-    server: Server, demand: Demand, found: Population, law: Law, rate: Floats
+    server: Server, demand: Demand, present: Population, law: Law, rate: Floats
 ) -> Floats:
     """Returns the time from first to last token if decoding steps also read prompts.
 
@@ -146,11 +146,11 @@ def _decode_with_chunks(
     """
     chunk = server.prompts.chunk
     assert chunk is not None
-    chunks, steps = demand.prompt_tokens / chunk, found.decoding[..., None]
+    chunks, steps = demand.prompt_tokens / chunk, present.decoding[..., None]
     load = np.minimum(rate * law.reading, NEARLY)
     whole = server.prompts.added(chunk)
-    own = law.step + together(server, demand, law, rate)
-    first = np.minimum(load * own, whole) * law.company
+    decoding = law.step + together(server, demand, law, rate)
+    first = np.minimum(load * decoding, whole) * law.company
     later = law.added
     if chunks < 1:
         later = np.minimum(later, load * law.step / (1 - load))
@@ -159,15 +159,15 @@ def _decode_with_chunks(
     return np.asarray(steps * (law.step + later) + excess)
 
 
-def _variation(server: Server, demand: Demand, gamma: int, found: Population) -> Floats:
+def _variation(server: Server, demand: Demand, gamma: int, present: Population) -> Floats:
     """Returns the squared coefficient of variation of the time in a slot if all slots are full."""
-    own = found.decoding * found.step[..., -1]
-    reading = found.reading[..., -1]
+    decoding = present.decoding * present.step[..., -1]
+    reading = present.reading[..., -1]
     blocks = server.blocks.variation(demand.output_tokens - 1, demand.output_spread)
-    variance = blocks[..., gamma] * own**2 + (demand.prompt_spread * reading) ** 2
+    variance = blocks[..., gamma] * decoding**2 + (demand.prompt_spread * reading) ** 2
     # A prompt takes this many decoding steps; none where decoding stops for prompts.
     steps = np.ceil(demand.prompt_tokens / (server.prompts.chunk or np.inf))
-    mean = own + steps * found.base[..., -1] + reading
+    mean = decoding + steps * present.base[..., -1] + reading
     return np.asarray(variance / np.maximum(mean, 1e-300) ** 2)
 
 

@@ -115,15 +115,15 @@ def read_trace(lines: Iterable[str], *, name: str) -> Requests:
     lines: the file's lines, the header first; name: the file's name in messages.
     """
     rows = _rows(lines, name)
-    header = [each.strip().lower() for each in next(rows, [])]
+    header = [name.strip().lower() for name in next(rows, [])]
     places = {}
     for column, known in _COLUMNS.items():
-        found = [header.index(each) for each in known if each in header]
-        if not found:
+        present = [header.index(name) for name in known if name in header]
+        if not present:
             raise ValueError(
                 f"trace {name} must have a header line with {', '.join(_COLUMNS)}, got no {column}"
             )
-        places[column] = found[0]
+        places[column] = present[0]
     columns: dict[str, array[Any]] = {
         column: array("d" if column == "time" else "q") for column in places
     }

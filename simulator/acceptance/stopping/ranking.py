@@ -37,9 +37,9 @@ def step_seconds(cost: Cost, gamma: int, batch: int, wall: Wall | None = None) -
     wall: limit of the captured CUDA graphs. Larger steps count as infinitely slow, unless the step
       without drafts already exceeds the limit.
     """
-    each = np.arange(batch * gamma + 1) / batch
-    seconds = np.interp(each, np.arange(gamma + 1), cost.checking_seconds(np.arange(gamma + 1)))
-    return seconds if wall is None else np.where(wall.crossed(batch, each), np.inf, seconds)
+    drafted = np.arange(batch * gamma + 1) / batch
+    seconds = np.interp(drafted, np.arange(gamma + 1), cost.checking_seconds(np.arange(gamma + 1)))
+    return seconds if wall is None else np.where(wall.crossed(batch, drafted), np.inf, seconds)
 
 
 def walked(survival: Floats, seconds: Floats) -> NDArray[np.int64]:
@@ -151,7 +151,7 @@ class RankedTexts:
         stale = np.ones((runs, batch, gamma))
         offsets = np.arange(gamma)
         steps = max(_GROUPS, PLAYED // (2 * runs * batch))
-        found = np.zeros((steps, 4, len(self._sizes)))
+        sums = np.zeros((steps, 4, len(self._sizes)))
         for step in range(-_FIRST, steps):
             room = np.minimum(self._room[place], gamma)
             survival = self._survival[place, :gamma]
@@ -170,23 +170,23 @@ class RankedTexts:
             time = np.broadcast_to(seconds[lengths.sum(axis=-1)][:, None], place.shape)
             if step >= 0:
                 for row, values in enumerate((time, emitted, lengths, np.ones_like(time))):
-                    found[step, row] = np.bincount(text.ravel(), values.ravel(), len(self._sizes))
+                    sums[step, row] = np.bincount(text.ravel(), values.ravel(), len(self._sizes))
             over = place + emitted >= self._ends[text]
             next_texts = generator.integers(len(self._sizes), size=place.shape)
             place = np.where(over, (self._ends - self._sizes)[next_texts], place + emitted)
             stale = np.where(over[..., None], 1.0, known)
-        return _played(found, self._sizes)
+        return _played(sums, self._sizes)
 
 
-def _played(found: Floats, sizes: NDArray[np.int64]) -> PlayedBatch:
+def _played(sums: Floats, sizes: NDArray[np.int64]) -> PlayedBatch:
     """Returns the speed of a batch from its simulation; texts are weighted by their tokens.
 
     found: per step and text, sums over sequences of time, emitted tokens, verified tokens and
       number of sequences, shape (steps, 4, texts).
     """
-    emitted = found[:, 1].sum(axis=0)
+    emitted = sums[:, 1].sum(axis=0)
     weight = np.divide(sizes, emitted, out=np.zeros(len(sizes)), where=emitted > 0)
-    groups = np.array([part.sum(axis=0) @ weight for part in np.array_split(found, _GROUPS)])
+    groups = np.array([part.sum(axis=0) @ weight for part in np.array_split(sums, _GROUPS)])
     time, tokens, verified, steps = groups.sum(axis=0)
     rates = np.log(groups[:, 0] / groups[:, 1])
     return PlayedBatch(

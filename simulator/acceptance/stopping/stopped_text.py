@@ -215,10 +215,10 @@ class StoppedText:
         if known.sum() == 0:  # no block that is known begins there: take all paths alike
             known = np.ones(len(self.starts))
         room, calls = whole[self.starts], float(begins.sum())
-        lengths = [np.minimum(each, room) for each in rule.lengths(self.own, threshold)]
+        lengths = [np.minimum(drafted, room) for drafted in rule.lengths(self.own, threshold)]
         verified, paid = (
-            np.bincount(each, known, minlength=gamma + 1) * (calls / known.sum())
-            for each in lengths
+            np.bincount(drafted, known, minlength=gamma + 1) * (calls / known.sum())
+            for drafted in lengths
         )
         return StoppedBlocks(verified, paid, self._error(lengths[0], known, calls))
 

@@ -22,7 +22,7 @@ from simulator.numerics.lattice import DRAWS, normal_column
 
 # Standard deviation that each log parameter gains per factor e between a batch and the nearest run.
 _BETWEEN, _BEYOND = 0.1, 0.3
-_DOUBTED = [PARAMETERS.index(each) for each in ("roof", "block", "draft")]
+_DOUBTED = [PARAMETERS.index(name) for name in ("roof", "block", "draft")]
 # Columns of `normal_column` for these errors.
 _COLUMNS = (12, 13, 15)
 
@@ -63,8 +63,8 @@ def costs_by_batch(runs: Sequence[Run], batches: Sequence[int] | None = None) ->
         )
     if len(by_batch) == 1 and batches is None:
         return (_zeroed(cost_of_runs(runs), every),)
-    missing = {batch: _missing(each) for batch, each in by_batch.items()}
-    lacking = tuple(each for each in missing.values() if each)
+    missing = {batch: _missing(runs) for batch, runs in by_batch.items()}
+    lacking = tuple(reason for reason in missing.values() if reason)
     complete = [batch for batch in by_batch if not missing[batch]]
     known = {batch: posterior_of_runs(by_batch[batch]) for batch in complete}
     if not known:
@@ -95,8 +95,8 @@ def _missing(runs: Sequence[Run]) -> str:
 def _priced(
     known: Mapping[int, Posterior], batch: int, context: int, notes: tuple[str, ...]
 ) -> Cost:
-    below = [each for each in known if each <= batch]
-    above = [each for each in known if each >= batch]
+    below = [smaller for smaller in known if smaller <= batch]
+    above = [larger for larger in known if larger >= batch]
     first, last = (below or above)[-1 if below else 0], (above or below)[0 if above else -1]
     estimated = None if batch in known else "between" if below and above else "beyond"
     posterior = known[first]

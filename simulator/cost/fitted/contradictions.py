@@ -20,21 +20,21 @@ def contradictions(runs: Sequence[Run]) -> tuple[str, ...]:
     """Returns a sentence for each contradiction among runs: with physics, and with each other."""
     means = pooled(runs)
     plain = {run.load: run for run in means if run.gamma == 0}
-    found = []
+    sentences = []
     for run in impossible(runs):
         gain = plain[run.load].seconds_per_token / run.seconds_per_token
-        found.append(
+        sentences.append(
             f"The run at {_at(run)} is impossible: {gain:.2f} times the speed without speculation "
             f"from {run.length:.2f} tokens per call. It is not used. Is its length, or the run "
             "without speculation, of other traffic?"
         )
-    found += [text for text in map(partial(_repeats, runs), means) if text]
+    sentences += [text for text in map(partial(_repeats, runs), means) if text]
     counted = [run for run in means if run.gamma > 0 and run.drafted is None]
     for load in dict.fromkeys(run.load for run in counted):
         ordered = sorted((run for run in counted if run.load == load), key=lambda run: run.gamma)
         for first, second in pairwise(ordered):
-            found += _between(first, second)
-    return tuple(found)
+            sentences += _between(first, second)
+    return tuple(sentences)
 
 
 def other_lengths(runs: Sequence[Run], stated: Callable[[int], Any]) -> tuple[str, ...]:
@@ -42,16 +42,16 @@ def other_lengths(runs: Sequence[Run], stated: Callable[[int], Any]) -> tuple[st
 
     stated: returns the tokens per call of a γ.
     """
-    found = []
+    sentences = []
     for run in pooled(runs):
         if run.gamma > 0 and run.counted and run.drafted is None:
             tokens = float(stated(run.gamma))
             if abs(run.length / tokens - 1) > _OTHER:
-                found.append(
+                sentences.append(
                     f"The stated acceptance, {tokens:.2f} tokens per call at {_at(run)}, is used, "
                     f"not the run's length of {run.length:.2f}. Leave it out to use the runs'."
                 )
-    return tuple(found)
+    return tuple(sentences)
 
 
 def _at(run: Run) -> str:
@@ -78,16 +78,16 @@ def _repeats(runs: Sequence[Run], mean: Run) -> str:
 
 def _between(first: Run, second: Run) -> list[str]:
     """Returns sentences on two runs of one load, of which the second drafts more tokens."""
-    found = []
+    sentences = []
     if second.length < (1 - _FEWER) * first.length:
-        found.append(
+        sentences.append(
             f"Tokens per call fall from {first.length:.2f} at K = {first.gamma} to "
             f"{second.length:.2f} at K = {second.gamma}: were both runs of the same traffic?"
         )
     if second.step_seconds < (1 - STEP_NOISE) * first.step_seconds:
-        found.append(
+        sentences.append(
             f"A block of K = {second.gamma} takes {1e3 * second.step_seconds:.3g} ms, and one of "
             f"K = {first.gamma} {1e3 * first.step_seconds:.3g} ms: a longer block is seldom so "
             "much quicker."
         )
-    return found
+    return sentences

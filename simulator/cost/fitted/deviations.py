@@ -45,8 +45,8 @@ def covariance(places: Sequence[Place], others: Sequence[Place], prior: Prior) -
     equal = np.where(mine == theirs, prior.ratio_error**2, 0.0) + prior.load_error**2
     jumps = np.array(prior.jumps)[:, :1, None] ** 2 * np.minimum(mine, theirs)
     drafted = (mine > 0) & (theirs > 0)
-    found = prior.level_error**2 + np.where(drafted, equal + jumps, 0.0)
-    return np.asarray(np.where(same.reshape(mine.size, theirs.size), found, 0.0))
+    variance = prior.level_error**2 + np.where(drafted, equal + jumps, 0.0)
+    return np.asarray(np.where(same.reshape(mine.size, theirs.size), variance, 0.0))
 
 
 def drawn(places: Sequence[Place], group: int, scales: Floats, prior: Prior) -> Floats:
@@ -72,8 +72,8 @@ def drawn(places: Sequence[Place], group: int, scales: Floats, prior: Prior) -> 
             # A walk of variance γ has the variance of a part of its next step, too.
             step = normal_column(first + 2 + min(whole, LONGEST - 1), count)
             reached = reached + np.sqrt(gamma - whole) * step
-        own = prior.ratio_error * normal_column(first + 1 + LONGEST + max(whole, 1), count)
-        columns.append(level + shared + own + scales * reached)
+        of_ratio = prior.ratio_error * normal_column(first + 1 + LONGEST + max(whole, 1), count)
+        columns.append(level + shared + of_ratio + scales * reached)
     return np.stack(columns, axis=1)
 
 

@@ -63,7 +63,7 @@ class KernelMachine(DeployedMachine):
             seconds += (2 - sent) * self._summed(shape, tokens, given)
         if sent:
             rows, active = -(-tokens // given.tp), chosen_experts(shape)
-            count = max(each.experts for each in shape.only("experts"))
+            count = max(weight.experts for weight in shape.only("experts"))
             sizes = {"hidden": shape.hidden, "count": count, "active": active}
             seconds += self.tables.all_to_all(rows=rows, gpus=given.gpus, **sizes)
         return seconds
@@ -136,19 +136,19 @@ class KernelMachine(DeployedMachine):
     ) -> float:
         """Returns the seconds to multiply `rows` tokens of all replicas by all of these weights."""
         seconds = 0.0
-        for each in weights:
-            stored = each.stored_bytes / each.values if each.values else 0.0
-            if each.experts:
-                sizes = {"hidden": shape.hidden, "inner": each.inner, "count": each.experts}
-                sizes |= {"active": each.active}
-                layer = 3 * each.experts * shape.hidden * each.inner  # gate, up and down
-                seconds += each.values / layer * self._experts(rows, stored, sizes, given)
+        for matrix in weights:
+            stored = matrix.stored_bytes / matrix.values if matrix.values else 0.0
+            if matrix.experts:
+                sizes = {"hidden": shape.hidden, "inner": matrix.inner, "count": matrix.experts}
+                sizes |= {"active": matrix.active}
+                layer = 3 * matrix.experts * shape.hidden * matrix.inner  # gate, up and down
+                seconds += matrix.values / layer * self._experts(rows, stored, sizes, given)
                 continue
-            for outputs, inputs, count in each.products(
+            for outputs, inputs, count in matrix.products(
                 shape.hidden, layers=shape.layers, tp=given.tp
             ):
                 sizes = {"rows": -(-rows // given.dp), "outputs": outputs, "inputs": inputs}
-                seconds += count * self._product(each.computed_in, stored, sizes)
+                seconds += count * self._product(matrix.computed_in, stored, sizes)
         return seconds
 
     def _product(self, computed_in: str, stored: float, sizes: Mapping[str, int]) -> float:

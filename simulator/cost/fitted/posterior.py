@@ -158,7 +158,7 @@ class Posterior:
             if self.bare is not None:
                 laws.pop(0)
                 known[0] = self.bare.plain(load)
-            wide = [each for each, (values, _) in laws.items() if values.std() > _WIDE]
+            wide = [gamma for gamma, (values, _) in laws.items() if values.std() > _WIDE]
             many = self._laws(load, wide, self.draws(WIDE)) if wide else {}
             for gamma, (values, allowed) in laws.items():
                 allowed = many[gamma][1] if gamma in wide else allowed
@@ -179,14 +179,14 @@ class Posterior:
         drafted = [gamma for gamma in gammas if gamma > 0]
         logs = self._free(load, [0, *drafted], draws)
         plain, physical = logs[0], logs[0] >= lowest
-        found = {0: (plain, plain[physical] if physical.any() else np.array([lowest]))}
+        laws = {0: (plain, plain[physical] if physical.any() else np.array([lowest]))}
         slower = physical & (logs[1:] >= plain)
         ratios = np.subtract(plain, logs[1:], out=logs[1:])
         for gamma, ratio, allowed in zip(drafted, ratios, slower, strict=True):
-            found[gamma] = ratio, ratio if allowed.all() else ratio[allowed]
+            laws[gamma] = ratio, ratio if allowed.all() else ratio[allowed]
             if not allowed.any():
-                found[gamma] = ratio, np.zeros(1)
-        return found
+                laws[gamma] = ratio, np.zeros(1)
+        return laws
 
     def _free(self, load: LoadPoint, gammas: Sequence[int], draws: Draws) -> Floats:
         """Returns draws of log seconds of a step or block at each γ, shape (n, draws)."""
@@ -199,17 +199,17 @@ class Posterior:
             self._drawn.update(((group, count, gamma), row.copy())
                                for gamma, row in zip(left, columns.T, strict=True))  # fmt: skip
         works = self._works(load, gammas)
-        found = works[:, :-1] @ draws.parameters.T
-        found += works[:, -1:]
-        np.log(found, out=found)
-        for row, gamma in zip(found, gammas, strict=True):
+        seconds = works[:, :-1] @ draws.parameters.T
+        seconds += works[:, -1:]
+        np.log(seconds, out=seconds)
+        for row, gamma in zip(seconds, gammas, strict=True):
             row += self._drawn[group, count, gamma]
         if load in loads:
             shared = covariance([Place(load, gamma) for gamma in gammas], draws.places, self.prior)
             for scale, matrix in enumerate(shared):
                 these = draws.scales == scale
-                found[:, these] += matrix @ draws.factors[these].T
-        return found
+                seconds[:, these] += matrix @ draws.factors[these].T
+        return seconds
 
     def _works(self, load: LoadPoint, gammas: Sequence[int]) -> Work:
         return np.array([self.machine.token_work(load, gamma, 1.0) for gamma in gammas])

@@ -144,8 +144,8 @@ def published_prior(
         raise ValueError(f"draft must be one of {', '.join(DRAFTS)}, got {traits.draft}")
     if traits.engine is None:
         engines = ("llama.cpp",) if traits.weights == "gguf" else ANY_ENGINE
-        each = [replace(traits, engine=engine) for engine in engines]
-        return _mixture([published_prior(one, effects=effects, over=over) for one in each])
+        of_engines = [replace(traits, engine=engine) for engine in engines]
+        return _mixture([published_prior(one, effects=effects, over=over) for one in of_engines])
     fitted = _published(over) if effects is None else effects
     known = [fitted["effects"][name] for name in traits.names if name in fitted["effects"]]
     doubt = SCALE + UNKNOWN * (len(traits.names) - len(known))
@@ -180,17 +180,19 @@ def published_prior(
 
 def _mixture(priors: Sequence[Prior]) -> Prior:
     """Returns the normal prior with the mean and covariance of an equally weighted mixture."""
-    logs = np.array([each.logs for each in priors])
-    errors = np.array([(each.level_error, each.ratio_error, each.load_error) for each in priors])
+    logs = np.array([prior.logs for prior in priors])
+    errors = np.array(
+        [(prior.level_error, prior.ratio_error, prior.load_error) for prior in priors]
+    )
     level, ratio, shared = np.sqrt(np.mean(errors**2, axis=0)).tolist()
     off = logs - logs.mean(axis=0)
     return Prior(
         logs.mean(axis=0),
-        np.mean([each.covariance for each in priors], axis=0) + off.T @ off / len(priors),
+        np.mean([prior.covariance for prior in priors], axis=0) + off.T @ off / len(priors),
         level,
         ratio,
         shared,
-        calibrated=all(each.calibrated for each in priors),
+        calibrated=all(prior.calibrated for prior in priors),
     )
 
 

@@ -81,23 +81,23 @@ class Problem:
     def deviations(self, scales: Floats) -> Floats:
         """Returns draws of v + ε, the runs' deviations and noise, shape (draws, n)."""
         loads = list(dict.fromkeys(place.load for place in self.places))
-        found = np.empty((len(scales), len(self.places)))
+        columns = np.empty((len(scales), len(self.places)))
         for group, load in enumerate(loads):
             these = [index for index, place in enumerate(self.places) if place.load == load]
-            found[:, these] = drawn(
-                [self.places[each] for each in these], group, scales, self.prior
+            columns[:, these] = drawn(
+                [self.places[index] for index in these], group, scales, self.prior
             )
         for index, noise in enumerate(self.noise.tolist()):
-            found[:, index] += noise * noise_column(index, len(loads) + 1, len(scales))
-        return found
+            columns[:, index] += noise * noise_column(index, len(loads) + 1, len(scales))
+        return columns
 
     def likelihoods(self, modelled: Floats) -> Floats:
         """Returns log p(τ) p(y | θ, τ) up to a constant, shape (τ, draws)."""
-        left, found = self.measured - modelled, []
+        left, logs = self.measured - modelled, []
         for scale, (_, chance) in enumerate(self.prior.jumps):
             square = ((left @ self.precision[scale]) * left).sum(axis=1)
-            found.append(np.log(chance) - (square + self.logdets[scale]) / 2)
-        return np.array(found)
+            logs.append(np.log(chance) - (square + self.logdets[scale]) / 2)
+        return np.array(logs)
 
     def sampled(self) -> tuple[Floats, Floats]:
         """Returns draws of the active parameters given the runs, and each draw's weight.
@@ -131,16 +131,16 @@ class Problem:
 
     def mode(self, start: Floats) -> Floats:
         """Returns the most probable active parameters, by half Gauss-Newton steps from `start`."""
-        found, centre = start.copy(), self.prior.logs[self.active]
+        mode, centre = start.copy(), self.prior.logs[self.active]
         precision = self.precision[self.likelihoods(self.modelled(start[None])).argmax()]
         for _ in range(_STEPS):
-            parts = self.works[:, :-1] * np.exp(found)
+            parts = self.works[:, :-1] * np.exp(mode)
             seconds = parts.sum(axis=1) + self.works[:, -1]
             slopes = parts / seconds[:, None]
             uphill = slopes.T @ precision @ (self.measured - np.log(seconds))
-            uphill -= self.inverse @ (found - centre)
-            found += np.linalg.solve(self.inverse + slopes.T @ precision @ slopes, uphill) / 2
-        return found
+            uphill -= self.inverse @ (mode - centre)
+            mode += np.linalg.solve(self.inverse + slopes.T @ precision @ slopes, uphill) / 2
+        return mode
 
     @property
     def following(self) -> Floats:

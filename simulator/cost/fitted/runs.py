@@ -139,7 +139,7 @@ def pooled(runs: Sequence[Run]) -> tuple[Run, ...]:
     settings = defaultdict(list)
     for run in runs:
         settings[run.load, run.gamma, run.drafted is None, run.speculating].append(run)
-    return tuple(_mean(each) if len(each) > 1 else each[0] for each in settings.values())
+    return tuple(_mean(alike) if len(alike) > 1 else alike[0] for alike in settings.values())
 
 
 def _mean(runs: Sequence[Run]) -> Run:
@@ -216,16 +216,16 @@ def measured_zero(runs: Sequence[Run], batch: int) -> "SpeculatingZero | None":
     """
     from simulator.cost.zero import SpeculatingZero
 
-    found = {}
+    zeros = {}
     means = {(run.load, run.speculating): run for run in pooled(runs) if run.gamma == 0}
     for (load, speculating), run in means.items():
         plain = means.get((load, False))
         if speculating and plain is not None:
-            found[load.batch] = (run, plain)
-    if not found:
+            zeros[load.batch] = (run, plain)
+    if not zeros:
         return None
-    nearest = min(found, key=lambda each: abs(math.log(each / batch)))
-    run, plain = found[nearest]
+    nearest = min(zeros, key=lambda measured: abs(math.log(measured / batch)))
+    run, plain = zeros[nearest]
     log = math.log(run.seconds_per_token / plain.seconds_per_token)
     reach = deviations() * math.hypot(run.error, plain.error)
     low, high = math.exp(log - reach), math.exp(log + reach)

@@ -38,5 +38,5 @@ class RooflineCost(ChangedCost):
         known = known.undrafted
         works = known.machine.plain_work(LoadPoint(0)), known.machine.prompt_work(tokens)
         # A pass over the prompt takes no less than a pass over one token.
-        fitted = max(float(seconds_of(each, known.logs)) for each in works)
+        fitted = max(float(seconds_of(work, known.logs)) for work in works)
         return fitted, fitted + both - plain

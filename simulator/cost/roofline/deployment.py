@@ -186,7 +186,7 @@ def needed_bytes(deployment: Deployment, *, context: int, batch: int) -> float:
 
 def _held_bytes(draft: DraftShape, conditions: Conditions) -> float:
     """Returns the bytes of a draft's own weights on each GPU."""
-    experts = sum(each.stored_bytes for each in draft.step.only("experts") if each.held)
+    experts = sum(weights.stored_bytes for weights in draft.step.only("experts") if weights.held)
     held = min(experts, draft.held_bytes)
     return held / conditions.gpus + (draft.held_bytes - held) / conditions.tp
 

@@ -47,7 +47,8 @@ def forward_flops(
     """
     sizes = _sizes(new_tokens, context, batch)
     products = 2 * sizes[2] * sizes[0] * shape.active_parameters
-    return np.asarray(sum((_attention_flops(each, *sizes) for each in shape.caches), products))[()]
+    flops = sum((_attention_flops(cache, *sizes) for cache in shape.caches), products)
+    return np.asarray(flops)[()]
 
 
 def forward_seconds(
@@ -72,7 +73,7 @@ def forward_seconds(
     everywhere = sizes[2] * sizes[0]
     sizes[2] = np.ceil(sizes[2] / conditions.dp)
     tokens = sizes[2] * sizes[0]
-    seconds = np.zeros(np.broadcast_shapes(*(each.shape for each in sizes)))
+    seconds = np.zeros(np.broadcast_shapes(*(size.shape for size in sizes)))
     for weights in shape.multiplied:
         arithmetic = 2 * tokens * weights.active_values / hardware.flops(weights.computed_in)
         experts, traffic = weights.experts, np.asarray(weights.stored_bytes / hardware.bandwidth)
@@ -129,15 +130,15 @@ def memory_bytes(
     """Returns the bytes of a model's weights and its sequences' caches on each GPU."""
     _, length, sequences = _sizes(1, context, batch)
     sequences, tp = np.ceil(sequences / conditions.dp), conditions.tp
-    experts = sum(each.stored_bytes for each in shape.only("experts") if each.held)
+    experts = sum(weights.stored_bytes for weights in shape.only("experts") if weights.held)
     total = np.asarray((shape.weight_bytes - experts) / tp + experts / conditions.gpus)
-    for each in shape.caches:
-        if each.held:
+    for cache in shape.caches:
+        if cache.held:
             # An indexer reads few of the tokens, and all of them are kept.
-            window = None if each.kind == "indexed" else each.window
+            window = None if cache.kind == "indexed" else cache.window
             tokens = length if window is None else np.minimum(length, window)
-            of_one = each.layers * (tokens * each.bytes_per_token + each.state_bytes)
-            total = total + sequences * of_one * cache_share(each, tp)
+            of_one = cache.layers * (tokens * cache.bytes_per_token + cache.state_bytes)
+            total = total + sequences * of_one * cache_share(cache, tp)
     return np.asarray(total)[()]
 
 

@@ -148,8 +148,8 @@ def find_hardware(name: str) -> Hardware:
             f"gpu must be a name of the catalogue, got {name}: specplan plan --gpu list prints all "
             "names; for another card give `gpu_flops`, `gpu_bandwidth` and `gpu_memory`"
         )
-    found = _NAMES[spelling]
-    return CATALOGUE[ALIASES.get(found, found)]
+    name_of_chip = _NAMES[spelling]
+    return CATALOGUE[ALIASES.get(name_of_chip, name_of_chip)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +190,8 @@ def int4(*, group: int, zero_points: bool, scale_bytes: float = 2.0) -> NumberFo
 
 
 FORMATS: Mapping[str, NumberFormat] = {
-    each.name: each
-    for each in (
+    form.name: form
+    for form in (
         NumberFormat("float32", 32, 1, 0, "float32", everywhere=True),
         NumberFormat("bfloat16", 16, 1, 0, "bfloat16", everywhere=True),
         NumberFormat("float16", 16, 1, 0, "float16", everywhere=True),

@@ -52,4 +52,4 @@ def joined(modules: Mapping[str, list[tuple[str, int, int]]], hidden: int) -> tu
                 whole = name in (*ROUTERS, *_LATENT)
                 together[inputs, "whole" if whole else "outputs"] += outputs
         counted.update(Matrix(outputs, *read) for read, outputs in together.items())
-    return tuple(each._replace(copies=copies) for each, copies in counted.items())
+    return tuple(matrix._replace(copies=copies) for matrix, copies in counted.items())

@@ -112,12 +112,12 @@ class ModelShape:
     @property
     def parameters(self) -> int:
         """Number of weights that the model stores."""
-        return sum(each.values for each in self.weights if each.held)
+        return sum(weights.values for weights in self.weights if weights.held)
 
     @property
     def active_parameters(self) -> float:
         """Number of weights that multiply the activations of one token."""
-        return sum(each.active_values for each in self.multiplied)
+        return sum(weights.active_values for weights in self.multiplied)
 
     @property
     def multiplied(self) -> tuple[Weights, ...]:
@@ -125,20 +125,20 @@ class ModelShape:
         return self.without("embedding")
 
     def without(self, *kinds: WeightKind) -> tuple[Weights, ...]:
-        return tuple(each for each in self.weights if each.kind not in kinds)
+        return tuple(weights for weights in self.weights if weights.kind not in kinds)
 
     def only(self, *kinds: WeightKind) -> tuple[Weights, ...]:
-        return tuple(each for each in self.weights if each.kind in kinds)
+        return tuple(weights for weights in self.weights if weights.kind in kinds)
 
     @property
     def logits(self) -> float:
         """Number of tokens between which a pass chooses; 0 without an output matrix."""
-        return sum(each.values for each in self.only("head")) / self.hidden
+        return sum(weights.values for weights in self.only("head")) / self.hidden
 
     @property
     def weight_bytes(self) -> float:
         """Bytes of all weights that the model stores."""
-        return sum(each.stored_bytes for each in self.weights if each.held)
+        return sum(weights.stored_bytes for weights in self.weights if weights.held)
 
     @property
     def body_and_head(self) -> tuple[ModelShape, ModelShape]:
@@ -200,8 +200,8 @@ def named_size(name: str | None) -> float | None:
     The size of "Qwen3-30B-A3B" is the active 3B.
     """
     parts = (name or "").rstrip("/").replace("\\", "/").split("/")
-    base = next((each for each in parts if each.startswith("models--")), parts[-1])
-    sizes = sorted(_SIZE.finditer(base.replace("_", "-")), key=lambda found: not found[1])
+    base = next((part for part in parts if part.startswith("models--")), parts[-1])
+    sizes = sorted(_SIZE.finditer(base.replace("_", "-")), key=lambda match: not match[1])
     if not sizes or _HEAD.search(base):
         return None
     return float(sizes[0][2]) * (1e9 if sizes[0][3] in "Bb" else 1e6)

@@ -76,7 +76,7 @@ def exchange_seconds(
         seconds = seconds + (2 - sent) * agreeing
     if sent:
         values = tokens / conditions.tp * chosen_experts(shape) * shape.hidden
-        (there, *_) = (each.computed_in for each in shape.only("experts"))
+        (there, *_) = (weights.computed_in for weights in shape.only("experts"))
         size = (1 if there == "fp8" else _BYTES_PER_VALUE) + _BYTES_PER_VALUE
         seconds = seconds + all_to_all_seconds(hardware, size=values * size, gpus=conditions.gpus)
     return seconds
@@ -143,12 +143,12 @@ def sends_tokens(shape: ModelShape, conditions: Conditions) -> bool:
 
 def chosen_experts(shape: ModelShape) -> int:
     """Returns the number of routed experts of one token in one layer; 0 without experts."""
-    return max((each.active for each in shape.only("experts")), default=0)
+    return max((weights.active for weights in shape.only("experts")), default=0)
 
 
 def require_experts(shape: ModelShape, ep: int) -> None:
     """Raises ValueError unless the model's experts can be divided into so many parts."""
-    counts = [each.experts for each in shape.only("experts")]
+    counts = [weights.experts for weights in shape.only("experts")]
     if ep > 1 and not counts:
         raise ValueError(f"ep must be 1 on {shape.name}, which has no experts, got {ep}")
     if ep > min(counts, default=1):
