@@ -83,8 +83,8 @@ class Program(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        found = [name for name in SUMMARIES if name.startswith(incomplete)]
-        items = [CompletionItem(name, help=SUMMARIES[name]) for name in found]
+        names = [name for name in SUMMARIES if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=SUMMARIES[name]) for name in names]
         return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def main(self, *args: Any, standalone_mode: bool = True, **settings: Any) -> Any:
@@ -106,8 +106,8 @@ def require_own_packages() -> None:
     """Raises ImportError if another module has the name of one of specplan's packages."""
     here = Path(__file__).resolve().parents[1]
     for name in _PACKAGES:
-        found = importlib.util.find_spec(name)
-        origin = None if found is None else found.origin
+        spec = importlib.util.find_spec(name)
+        origin = None if spec is None else spec.origin
         if origin is None or Path(origin).resolve().parents[1] != here:
             raise ImportError(
                 f"specplan needs its own package {name!r}, but Python finds {origin or 'none'}: "

@@ -22,8 +22,8 @@ CostInput = Costs | tuple["Cost", ...]
 def planned_costs(costs: CostInput, max_gamma: int, c_hat: float | None = None) -> list[Cost]:
     """Returns a cost for each load to plan for; c_hat: of costs without one of their own."""
     every = costs.planned(max_gamma) if isinstance(costs, Costs) else costs
-    return [each.with_setting(c_hat=c_hat) if each.setting.c_hat is None else each
-            for each in every]  # fmt: skip
+    return [cost.with_setting(c_hat=c_hat) if cost.setting.c_hat is None else cost
+            for cost in every]  # fmt: skip
 
 
 def zeroed(cost: Cost, engine: EngineKind | None) -> Cost:
@@ -68,7 +68,9 @@ def sized(
     target = named.target or next((run.model for run in runs if run.model is not None), served)
     known = [cost.setting.draft_share, named_share(target, named.draft), share]
     known += [run.draft_share for run in runs]
-    return cost.with_setting(draft_share=next((each for each in known if each is not None), None))
+    return cost.with_setting(
+        draft_share=next((share for share in known if share is not None), None)
+    )
 
 
 def walled(
@@ -93,10 +95,10 @@ def walled(
     for run in beyond:
         size = wall.size(run.load.batch, run.gamma)
         slower = any(
-            each.load == run.load
-            and each.gamma == 0
-            and each.seconds_per_token < run.seconds_per_token
-            for each in costs.runs
+            faster.load == run.load
+            and faster.gamma == 0
+            and faster.seconds_per_token < run.seconds_per_token
+            for faster in costs.runs
         )
         notice(
             f"the run of gamma {run.gamma} at batch {run.load.batch} is left out of the costs: "
@@ -108,15 +110,15 @@ def walled(
 
 def _wall(graphs: Graphs, engine: EngineKind | None) -> Wall | None:
     """Returns the stated limit of captured graphs, or the engine's; None: no limit is known."""
-    own = None if engine is None else engine.wall
+    wall = None if engine is None else engine.wall
     if graphs.graph_tokens is not None and graphs.graph_requests is not None:
         raise ValueError("`graph_tokens` cannot be combined with `graph_requests`")
     for unit, most in (("tokens", graphs.graph_tokens), ("requests", graphs.graph_requests)):
         if most is None:
             continue
-        if engine is not None and (own is None or own.unit != unit):
-            limit = "no limit" if own is None else f"a limit in {own.unit} a step"
+        if engine is not None and (wall is None or wall.unit != unit):
+            limit = "no limit" if wall is None else f"a limit in {wall.unit} a step"
             raise ValueError(f"`graph_{unit}` must fit {engine.title}, which has {limit}")
-        flag = f"--graph-{unit}" if own is None else own.flag
+        flag = f"--graph-{unit}" if wall is None else wall.flag
         return Wall(unit, most, flag, "stated") if most > 0 else None  # type: ignore[arg-type]
-    return own
+    return wall

@@ -81,5 +81,7 @@ def best_cost(
 def _hardware(options: Deployed) -> Hardware:
     if options.gpu is not None:
         return find_hardware(options.gpu.strip())
-    own = (options.gpu_flops or 0, options.gpu_bandwidth or 0, options.gpu_memory or 0)
-    return own_hardware(flops=1e12 * own[0], bandwidth=1e9 * own[1], memory_bytes=1e9 * own[2])
+    stated = (options.gpu_flops or 0, options.gpu_bandwidth or 0, options.gpu_memory or 0)
+    return own_hardware(
+        flops=1e12 * stated[0], bandwidth=1e9 * stated[1], memory_bytes=1e9 * stated[2]
+    )

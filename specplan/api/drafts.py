@@ -70,15 +70,15 @@ def plans_of_drafts(
     loads = len(costs.batches or (1,)) * len(costs.contexts or (1,))
     if loads * len(costs.machines) > 1:
         raise ValueError("several drafts need one `gpu`, `tp`, `batch` and `context`")
-    found = []
+    answered = []
     for draft in named_apart(drafts):
         priced = replace(costs, draft_config=Path(draft.config))
         named = replace(choice, draft=draft.title)
         question = Question((draft.acceptance,), priced, named, server, graphs=graphs)
         (row,) = question.plans()
-        found.append((row, question, draft.title))
-    found.sort(key=lambda each: (not each[0].setting.fits, -_speed_up(each[0])))
-    rows, questions, names = zip(*found, strict=True)
+        answered.append((row, question, draft.title))
+    answered.sort(key=lambda row: (not row[0].setting.fits, -_speed_up(row[0])))
+    rows, questions, names = zip(*answered, strict=True)
     return Plans(rows, questions[0], drafts=names)
 
 

@@ -57,7 +57,7 @@ def costs_of(cost: Costing) -> CostInput:
     if isinstance(cost, Costs):
         return cost
     listed = tuple(cost) if isinstance(cost, Sequence) else (cost,)
-    costs = tuple(each for each in listed if isinstance(each, Cost))
+    costs = tuple(part for part in listed if isinstance(part, Cost))
     if not costs or len(costs) < len(listed):
         raise ValueError(
             f"cost must be a Cost (Ratio, Times, Roofline, Runs, Recorded, ...), got {cost!r}"

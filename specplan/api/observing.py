@@ -62,12 +62,12 @@ class ObservedPlan:
         if run is not None and isinstance(costs, Costs) and costs.fitted:
             costs = costs.with_runs((*self.runs, run))
         c_hat = None if self.profile is None else self.profile.c_hat
-        found = planned_costs(costs, self.named.max_gamma, c_hat)
-        if run is not None and len(found) > 1:
-            found = [each for each in found if each.point == run.load] or found
-        if len(found) > 1:
-            raise ValueError(f"observe takes one cost, got {len(found)}: state one c, one load")
-        return found[0]
+        priced = planned_costs(costs, self.named.max_gamma, c_hat)
+        if run is not None and len(priced) > 1:
+            priced = [cost for cost in priced if cost.point == run.load] or priced
+        if len(priced) > 1:
+            raise ValueError(f"observe takes one cost, got {len(priced)}: state one c, one load")
+        return priced[0]
 
     def plan(self, observation: Observation, run: Run | None = None) -> Plan | None:
         """Returns the plan for the observed acceptance; None if no cost of blocks is known.

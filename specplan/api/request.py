@@ -64,7 +64,7 @@ class Question:
     def recorded(self) -> Recorded | None:
         """The profile of acceptance or costs; None if both have none."""
         either = (self.acceptance, self.costs)
-        return next((each for each in either if isinstance(each, Recorded)), None)
+        return next((part for part in either if isinstance(part, Recorded)), None)
 
     @property
     def profile(self) -> Profile | None:
@@ -114,7 +114,7 @@ class Question:
         if isinstance(self.acceptance, Recorded):
             contexts = self.costs.contexts if isinstance(self.costs, Costs) else None
             return (self.acceptance.acceptance(kind, self.drafting, contexts=contexts),)
-        return tuple(each.of_kind(kind) for each in self.acceptance)
+        return tuple(acceptance.of_kind(kind) for acceptance in self.acceptance)
 
     def request(self) -> PlanRequest:
         """Returns the request for plans with drafts of a fixed length."""
@@ -157,12 +157,12 @@ class Question:
             if batches is not None and isinstance(costs, Costs):
                 some = costs.with_batches(batches)
             every = [
-                zeroed(each if wall is None else each.with_setting(wall=wall), engine)
-                for each in planned_costs(some, choice.max_gamma, c_hat)
+                zeroed(cost if wall is None else cost.with_setting(wall=wall), engine)
+                for cost in planned_costs(some, choice.max_gamma, c_hat)
             ]
             if choice.draft is None and not runs:
                 return tuple(every)
-            return tuple(sized(each, choice, runs, served=served) for each in every)
+            return tuple(sized(cost, choice, runs, served=served) for cost in every)
 
         def finer(rows: Sequence[Plan]) -> tuple[Cost, ...]:
             between = middles(rows, many)
@@ -173,22 +173,22 @@ class Question:
         contexts = (costs.contexts if isinstance(costs, Costs) else None) or (0,)
         dense = not several or len(many) <= DENSE or len(many) * len(contexts) > MOST_ROWS
         coarsely = not dense
-        found = priced(None if dense else coarse(many))
-        first, last = found[0].setting.batch, found[-1].setting.batch
+        planned = priced(None if dense else coarse(many))
+        first, last = planned[0].setting.batch, planned[-1].setting.batch
         if runs and not many and first < last:
             many = tuple(range(first, last + 1))
-            found = priced(coarse(many))
+            planned = priced(coarse(many))
             dense, coarsely = False, self.exporting is not None
-        acceptances = self.acceptances(found) if early is None else early
+        acceptances = self.acceptances(planned) if early is None else early
         if self.exporting is not None and self.stopping.p_min is None:
-            _require_one_schedule(len(acceptances), found)
+            _require_one_schedule(len(acceptances), planned)
         drafted = any(run.gamma > 0 and run.drafted is None for run in runs)
         if drafted and (choice.draft_kind or "") in COPIES:
             notice(LOOKUP_LENGTH)
         notes = [FILLED] * (early is not None) + [COARSE] * coarsely
         return PlanRequest(
             acceptances,
-            found,
+            planned,
             c_hat=choice.c_hat,
             gamma=choice.gamma,
             max_gamma=choice.max_gamma,

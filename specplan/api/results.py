@@ -39,9 +39,9 @@ class TunedRuns(Shown, Tuned, frozen=True, kw_only=True):
         return list(self.json()["rows"])
 
 
-def tuned_json(found: Tuned) -> dict[str, Any]:
+def tuned_json(tuned: Tuned) -> dict[str, Any]:
     """Returns the JSON object of `specplan tune`: a tuning without the turns of its runs."""
-    data: dict[str, Any] = builtins(found)
+    data: dict[str, Any] = builtins(tuned)
     for run in data["rows"]:
         del run["turns"]
     return data

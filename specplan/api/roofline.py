@@ -93,7 +93,7 @@ class Roofline(Deployed, Loads, Costs):
             )
         if len(loads) > MOST_CELLS:
             raise ValueError(f"a grid must have at most {MOST_CELLS} cells, got {len(loads)}")
-        return tuple(cost for each in each_machine for cost in each._on_one(loads, max_gamma))
+        return tuple(cost for machine in each_machine for cost in machine._on_one(loads, max_gamma))
 
     def each_machine(self) -> tuple[Roofline, ...]:
         """Returns the costs of each GPU and each `tp`, in order."""

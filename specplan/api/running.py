@@ -118,8 +118,8 @@ def observe(*sources: str, gamma: int | None = None) -> ObservedCounts:
 
     if not sources:
         raise ValueError("observe needs at least one source, got none")
-    found = observe(sources, gamma=gamma)
-    return ObservedCounts(**{each.name: getattr(found, each.name) for each in fields(found)})
+    counted = observe(sources, gamma=gamma)
+    return ObservedCounts(**{part.name: getattr(counted, part.name) for part in fields(counted)})
 
 
 def compare(a: str | Path, b: str | Path) -> Compared:
@@ -132,8 +132,8 @@ def compare(a: str | Path, b: str | Path) -> Compared:
     from estimator.comparison import compare_files
     from specplan.api.results import Compared
 
-    found = compare_files(Path(a), Path(b))
-    return Compared(**{each.name: getattr(found, each.name) for each in fields(found)})
+    compared = compare_files(Path(a), Path(b))
+    return Compared(**{part.name: getattr(compared, part.name) for part in fields(compared)})
 
 
 def tune(
@@ -167,8 +167,8 @@ def tune(
         output=None if how.output is None else Path(how.output),
     )
     with Bar("tune", "text") as bar:
-        found = tune(_tuned(target, draft, server, how), progress=bar)
-    return TunedRuns(**{name: getattr(found, name) for name in found.__struct_fields__})
+        tuned = tune(_tuned(target, draft, server, how), progress=bar)
+    return TunedRuns(**{name: getattr(tuned, name) for name in tuned.__struct_fields__})
 
 
 def _tuned(

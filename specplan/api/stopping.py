@@ -28,20 +28,20 @@ def stopped(question: Question, request: PlanRequest) -> tuple[PlanRequest, Thre
     stopping, server = question.stopping, question.server
     if file is None or file.path is None or source.draft_sampling is None:
         raise ValueError("`p_min` needs `profile`, whose traces have the confidence")
-    replayable = all(isinstance(each, Replayed) for each in request.acceptances)
+    replayable = all(isinstance(acceptance, Replayed) for acceptance in request.acceptances)
     if source.verification != "token" or not replayable:
         raise ValueError("`p_min` needs drafts that are judged token by token, without lenience")
     if len(request.costs) > 1:
         raise ValueError("`p_min` needs a single cost")
     stated = stopping.p_min or ""
-    found = matched(file.path, file.profile, stated)
-    if found is not None:
+    thresholds = matched(file.path, file.profile, stated)
+    if thresholds is not None:
         if stopping.stopping_rule is not None or server is not None:
             raise ValueError(
                 "`p_min` of a lookup is a least number of matched tokens, without `stopping_rule` "
                 "and `server`: for flags measure `draft` lookup:vllm:MIN-MAX"
             )
-        return _ended(request, found), found
+        return _ended(request, thresholds), thresholds
     exports = None if server is None else engine_kinds()[server].exports
     name = stopping.stopping_rule or (DEFAULT_RULE if exports is None else exports.stopping)
     if server is not None and not name:
@@ -56,14 +56,14 @@ def stopped(question: Question, request: PlanRequest) -> tuple[PlanRequest, Thre
         ) from None
     sampling = source.draft_sampling
     traces = recorded_traces(file.path, file.profile, sampling, option="`p_min`")
-    found = replayed(traces, RULES[name], p_mins, drawn=sampling == "sampled")
-    return _ended(request, found), found
+    thresholds = replayed(traces, RULES[name], p_mins, drawn=sampling == "sampled")
+    return _ended(request, thresholds), thresholds
 
 
-def _ended(request: PlanRequest, found: Thresholds) -> PlanRequest:
-    longest = min(request.max_gamma, found.max_gamma)
+def _ended(request: PlanRequest, thresholds: Thresholds) -> PlanRequest:
+    longest = min(request.max_gamma, thresholds.max_gamma)
     source = request.acceptances[0].source
-    acceptances = tuple(replace(each, source=source) for each in found.acceptances)
+    acceptances = tuple(replace(acceptance, source=source) for acceptance in thresholds.acceptances)
     return replace(request, acceptances=acceptances, doubt=None, max_gamma=longest)
 
 

@@ -80,7 +80,7 @@ def requested(
 
         texts = ranked(question.recorded, whole.source.draft_sampling)
         most = batching.max_gamma
-        rows = [plan(acceptance, each.with_setting(wall=wall), max_gamma=most) for each in priced]
+        rows = [plan(acceptance, cost.with_setting(wall=wall), max_gamma=most) for cost in priced]
         pair = replace(pair, ranked=ranked_steps(rows, texts))
     targets = None if load.targets is None else LatencyTargets.of_ms(load.targets)
     request = TrafficRequest(
@@ -116,7 +116,7 @@ def _burst(most: int, demand: Demand, trace: Requests | None) -> Requests:
     count = integer("burst", most, at_least=1)
     if trace is None:
         lengths = (round(demand.prompt_tokens), round(demand.output_tokens))
-        return Requests(np.zeros(count), *(np.full(count, each) for each in lengths))
+        return Requests(np.zeros(count), *(np.full(count, length) for length in lengths))
     if count > len(trace.seconds):
         raise ValueError(f"burst must be at most the trace's {len(trace.seconds)}, got {count}")
     return Requests(np.zeros(count), trace.prompt_tokens[:count], trace.output_tokens[:count])
@@ -187,11 +187,11 @@ def answered(
     from specplan.reports.traffic import fine_print, traffic_json, traffic_text
 
     request, notes, priced = requested(question, load, batching, simulation)
-    found = answer(request)
-    numbers = {each.name: getattr(found, each.name) for each in fields(found)}
-    data = {**traffic_json(request, found), "cost": cost_json(priced)}
+    served = answer(request)
+    numbers = {part.name: getattr(served, part.name) for part in fields(served)}
+    data = {**traffic_json(request, served), "cost": cost_json(priced)}
     if load.targets is not None:
         data["slo"] = {f"{name}_ms": limit for name, limit in load.targets.items()}
-    data["notes"] = [*fine_print(request, found), *cost_notes([priced]), *notes]
-    text = traffic_text(request, found, data, (*cost_notes([priced]), *notes))
+    data["notes"] = [*fine_print(request, served), *cost_notes([priced]), *notes]
+    text = traffic_text(request, served, data, (*cost_notes([priced]), *notes))
     return TrafficResult(**numbers, text=text, data=data)

@@ -43,11 +43,11 @@ def costs_under_load(
         costs = costs.under_load(batching.slots, context, max_gamma=longest)
     priced = planned_costs(costs, batching.max_gamma, c_hat)
     some = [zeroed(cost, engine) for cost in priced]
-    found = sorted(some, key=lambda cost: cost.setting.batch)
-    contexts = {None if e.setting.load is None else e.setting.load.context for e in found}
-    if len(contexts) > 1 or len({cost.setting.batch for cost in found}) < len(found):
+    by_batch = sorted(some, key=lambda cost: cost.setting.batch)
+    contexts = {None if e.setting.load is None else e.setting.load.context for e in by_batch}
+    if len(contexts) > 1 or len({cost.setting.batch for cost in by_batch}) < len(by_batch):
         raise ValueError("traffic needs a single cost and context")
-    return tuple(found)
+    return tuple(by_batch)
 
 
 def spread_of(known: Profile) -> float:
@@ -60,8 +60,8 @@ def spread_of(known: Profile) -> float:
     if known.left_out is None or len(known.left_out.alpha) < 2:
         return 0.0
     count, alpha = len(known.left_out.alpha), known.alpha.value
-    own = [count * alpha - (count - 1) * others for others in known.left_out.alpha]
-    return min(stdev(own), _WIDEST * sqrt(alpha * (1 - alpha)))
+    rates = [count * alpha - (count - 1) * others for others in known.left_out.alpha]
+    return min(stdev(rates), _WIDEST * sqrt(alpha * (1 - alpha)))
 
 
 def pair_of(
@@ -102,7 +102,7 @@ def pair_of(
             "or runs of several batches"
         )
     with_draft, alone = (
-        each.cached(batching.cached_share) for each in _prompts(priced[0], demand, batching)
+        prompts.cached(batching.cached_share) for prompts in _prompts(priced[0], demand, batching)
     )
     spread = 0.0 if batching.alpha_spread is None else batching.alpha_spread
     held, held_alone = (
@@ -116,7 +116,7 @@ def pair_of(
     if max(zeros) != 1 or min(zeros) != 1:
         # A server that has its draft pays for it where it drafts nothing.
         seconds = server.seconds.copy()
-        seconds[:, 0] *= by_batch(batches, [[each] for each in zeros], batching.slots)[:, 0]
+        seconds[:, 0] *= by_batch(batches, [[zero] for zero in zeros], batching.slots)[:, 0]
         server = replace(server, seconds=seconds)
     observed = gammas[priced[0].setting.allows(gammas)]
     observed = observed[observed <= (accepting.most_gamma or longest)].tolist()
@@ -143,11 +143,11 @@ def _prompts(cost: Cost, demand: Demand, batching: Batching) -> tuple[Prompts, P
         points = {1: min(step, seconds), tokens: seconds}
         return Prompts(points, chunk), Prompts(points, chunk)
     places = sorted({1, *(max(1, tokens * part // 4) for part in (1, 2, 4, 8, 16))})
-    found = [reading for n in places if (reading := cost.prompt_seconds(n)) is not None]
-    if not found:
+    readings = [reading for n in places if (reading := cost.prompt_seconds(n)) is not None]
+    if not readings:
         raise ValueError("give `prompt_ms`: these costs have no time of a prompt")
     dp = 1 if cost.setting.load is None else cost.setting.load.dp
-    every = (dict(zip(places, each, strict=True)) for each in zip(*found, strict=True))
+    every = (dict(zip(places, times, strict=True)) for times in zip(*readings, strict=True))
     alone, both = (_divided(times, tokens, dp=dp, chunk=chunk) for times in every)
     return both, alone
 

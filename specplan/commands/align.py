@@ -65,6 +65,6 @@ def align_command(request: Align, form: Printed) -> None:
     from studies.bild.alignment import align_draft
 
     with Bar("align", "text") as bar:
-        found = align_draft(request, bar)
-    if found is not None:
-        answer(lambda: found, lambda: aligned_text(found), form=form)
+        report = align_draft(request, bar)
+    if report is not None:
+        answer(lambda: report, lambda: aligned_text(report), form=form)

@@ -72,16 +72,16 @@ def compare_command(
 
 
 def _text(comparison: Comparison) -> str:
-    def doubt(each: Difference) -> str:
-        if each.low is None:
+    def doubt(difference: Difference) -> str:
+        if difference.low is None:
             return "one prompt"
-        return "" if each.distinguishable else "not distinguishable"
+        return "" if difference.distinguishable else "not distinguishable"
 
     columns: list[Column[Difference]] = [
         ("", "{number}"),
         ("A", "{a:.4f}"),
         ("B", "{b:.4f}"),
-        ("B - A", lambda each: f"{each.difference:+.4f} {bounds(each.low, each.high, '.4f')}"),
+        ("B - A", lambda row: f"{row.difference:+.4f} {bounds(row.low, row.high, '.4f')}"),
     ]
     sides = (
         f"{name}: {side.draft} for {side.target}, {side.tokens} tokens ({side.file})"
@@ -100,7 +100,7 @@ def _csv(comparison: Comparison) -> str:
     setup = {"prompts": comparison.a.prompts, "prompts_hash": comparison.prompts_hash}
     for side in "ab":
         setup |= {f"{name}_{side}": data[side][name] for name in ("target", "draft", "tokens")}
-    rows = [{**each, **setup} for each in data["differences"]]
+    rows = [{**difference, **setup} for difference in data["differences"]]
     writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
@@ -110,11 +110,11 @@ def _csv(comparison: Comparison) -> str:
 def _latex(comparison: Comparison) -> str:
     """Returns a LaTeX table (booktabs) with a caption that states the setup."""
     level, rows = percent().replace(" %", r"\,\%"), []
-    for each in comparison.differences:
-        name = each.number.translate(_ESCAPES).replace("gamma", r"$\gamma$")
+    for row in comparison.differences:
+        name = row.number.translate(_ESCAPES).replace("gamma", r"$\gamma$")
         name = {"alpha": r"$\alpha$", "c": "$c$"}.get(name, name)
-        between = "--" if each.low is None else f"$[{each.low:+.3f}, {each.high:+.3f}]$"
-        numbers = f"{each.a:.3f} & {each.b:.3f} & ${each.difference:+.3f}$"
+        between = "--" if row.low is None else f"$[{row.low:+.3f}, {row.high:+.3f}]$"
+        numbers = f"{row.a:.3f} & {row.b:.3f} & ${row.difference:+.3f}$"
         rows.append(rf"{name} & {numbers} & {between} \\")
     sides = " ".join(
         f"{name}: {side.draft} for {side.target} ({side.tokens} tokens).".translate(_ESCAPES)

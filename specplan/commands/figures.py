@@ -116,10 +116,10 @@ def _loads(
 ) -> dict[str, object]:
     """Returns the deployment to draw, by what figures take; {} if no option states one."""
     given = [
-        each.name
+        part.name
         for record in (Deployed, ShownLoad)
-        for each in fields(record)
-        if is_stated(ctx, each.name)
+        for part in fields(record)
+        if is_stated(ctx, part.name)
     ]
     if not given:
         return {}
@@ -145,7 +145,7 @@ def _load(deployed: Deployed, shown: ShownLoad) -> FigureLoad:
 
 def _served(deployed: Deployed, shown: ShownLoad) -> Served:
     """Returns the server that `specplan traffic` models, with the figure's prompts and outputs."""
-    stated = {each.name: getattr(deployed, each.name) for each in fields(Deployed)}
+    stated = {part.name: getattr(deployed, part.name) for part in fields(Deployed)}
     arrivals = Arrivals(
         (1.0,), prompt_tokens=DEMAND.prompt_tokens, output_tokens=DEMAND.output_tokens
     )

@@ -117,8 +117,10 @@ def beams(request: GenerateBeams, form: Printed) -> None:
     search, texts = generate_beams(request)
     beams = list(zip(search.beams, texts, strict=True))
     counted = ("steps", "target_calls", "judged", "covered", "blocks")
-    found = [{"text": text, "tokens": beam.tokens, "score": beam.score} for beam, text in beams]
-    data = {"beams": found, **{name: getattr(search, name) for name in counted}}
+    shown_beams = [
+        {"text": text, "tokens": beam.tokens, "score": beam.score} for beam, text in beams
+    ]
+    data = {"beams": shown_beams, **{name: getattr(search, name) for name in counted}}
     lines = [f"{beam.score:.4f}  {text!r}" for beam, text in beams]
     answer(lambda: data, lambda: "\n".join(lines), form=form)
     if form.as_json:

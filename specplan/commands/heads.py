@@ -60,8 +60,8 @@ def train(request: TrainHeads, form: Printed) -> None:
     from studies.blockwise.training import train_heads
 
     with Bar("read", "file") as bar:
-        found = train_heads(request, bar)
-    answer(lambda: found, lambda: trained_text(found), form=form)
+        report = train_heads(request, bar)
+    answer(lambda: report, lambda: trained_text(report), form=form)
 
 
 @reads(TrainEagle3, Printed)
@@ -69,8 +69,8 @@ def train_eagle3_head(request: TrainEagle3, form: Printed) -> None:
     from estimator.training.heads import train_eagle3
 
     with Bar("read", "file") as bar:
-        found = train_eagle3(request, bar)
-    answer(lambda: found, lambda: trained_text(found), form=form)
+        report = train_eagle3(request, bar)
+    answer(lambda: report, lambda: trained_text(report), form=form)
 
 
 @heads_command.command(
@@ -116,5 +116,5 @@ def analyse_command(request: AnalyseHeads, form: Printed) -> None:
     from studies.blockwise.analysis import analyse_heads
 
     with Bar("analyse", "step") as bar:
-        found = analyse_heads(request, bar)
-    answer(lambda: found, lambda: analysis_text(found), form=form)
+        analysis = analyse_heads(request, bar)
+    answer(lambda: analysis, lambda: analysis_text(analysis), form=form)

@@ -79,7 +79,7 @@ def on_engine(request: MeasureEngine, form: Written) -> None:
     with Bar("measure", "text") as bar:
         profile, line_error = measure(request, bar)
     notes = measurement_notes(request, line_error)
-    _print(profile, form, lambda found: f"{profile_text(found)}\n{notes}")
+    _print(profile, form, lambda measured: f"{profile_text(measured)}\n{notes}")
 
 
 @reads(MeasureTexts, Written)
@@ -128,7 +128,7 @@ def refusing_together(processes: Processes) -> Iterator[None]:
         except (click.ClickException, ValueError, OSError) as error:
             refusal = describe(error)
     every = processes.gathered(refusal)
-    refused = [(number, *each) for number, each in enumerate(every) if each is not None]
+    refused = [(number, *refusal) for number, refusal in enumerate(every) if refusal is not None]
     if not refused:
         return
     number, message, status = refused[0]

@@ -169,19 +169,19 @@ def _planned(
 def _observed(reading: Observed) -> Observation:
     """Returns the counts within an interval or since an earlier reading; by default all counts."""
     if reading.interval is not None:
-        found = between(reading.sources, *next(_intervals(reading, reading.interval)))
+        observation = between(reading.sources, *next(_intervals(reading, reading.interval)))
     elif reading.since:
-        found = between(reading.sources, _read(reading, reading.since), _read(reading))
+        observation = between(reading.sources, _read(reading, reading.since), _read(reading))
     else:
-        found = total(_read(reading))
-    if found.drafts == 0 or found.drafted == 0:
+        observation = total(_read(reading))
+    if observation.drafts == 0 or observation.drafted == 0:
         raise ValueError(
             "drafts must be at least 1, got 0: no request was decoded in that time, or speculation "
             "is off"
         )
-    for each in found.contradictions:
-        warn(each)
-    return found
+    for contradiction in observation.contradictions:
+        warn(contradiction)
+    return observation
 
 
 def _read(reading: Sources, sources: Sequence[str] = ()) -> Readings:

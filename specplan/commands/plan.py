@@ -93,15 +93,15 @@ def _print_drafts(ctx: click.Context) -> None:
 
     records = (DraftsOptions, RooflineOptions, Choice, Answer, Graphs)
     stated, costs, choice, form, graphs = fill(ctx, records, way="--draft config=FILE")
-    found = plans_of_drafts(
+    plans = plans_of_drafts(
         stated.described, costs.make(), choice, server=form.server, graphs=graphs
     )
-    warn_of_plans(found.rows, max_gamma=choice.max_gamma)
+    warn_of_plans(plans.rows, max_gamma=choice.max_gamma)
     if form.server is None:
-        answer(found.json, found.__str__, form=form)
+        answer(plans.json, plans.__str__, form=form)
         return
-    flags = found.flags()
-    answer(lambda: {**found.json(), "export": flags}, lambda: flags, form=form)
+    flags = plans.flags()
+    answer(lambda: {**plans.json(), "export": flags}, lambda: flags, form=form)
 
 
 def _print(question: Question, form: Answer, controlled: Sequence[Run]) -> None:
@@ -123,9 +123,9 @@ def _print(question: Question, form: Answer, controlled: Sequence[Run]) -> None:
 
         request = question.request()
         early, thresholds = stopped(question, request)
-        found = StoppedPlans(plans(early), thresholds, *plans(request))
-        data, text = found.json, found.text
-        most, (row, p_min), lost = early.max_gamma, found.exported, found.lost
+        ended = StoppedPlans(plans(early), thresholds, *plans(request))
+        data, text = ended.json, ended.text
+        most, (row, p_min), lost = early.max_gamma, ended.exported, ended.lost
         rows: tuple[Plan, ...] = (row,)
     else:
         answered = answer_of(question)

@@ -79,17 +79,17 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
         data, text = _burst(request, (*cost_notes([load]), *notes))
         answer(lambda: {**data, "cost": cost_json(load)}, lambda: text, form=form)
         return
-    found = [answered(question, arrivals, batching, simulation) for question in questions]
-    if len(found) > 1:
-        rows = machine_rows(machines, [each.data for each in found])
-        shown = machines_text(rows, [each.text for each in found])
+    answers = [answered(question, arrivals, batching, simulation) for question in questions]
+    if len(answers) > 1:
+        rows = machine_rows(machines, [one.data for one in answers])
+        shown = machines_text(rows, [one.text for one in answers])
         answer(lambda: {"machines": rows}, lambda: shown, form=form)
         return
 
     def grid() -> object:
         return target_grid(requested(questions[0], arrivals, batching, simulation)[0])
 
-    answer(found[0].json, lambda: found[0].text, form=form, grid=grid)
+    answer(answers[0].json, lambda: answers[0].text, form=form, grid=grid)
     if drawn.figure is not None:
         from figures.ours.traffic import Served, compute
         from figures.registry import FIGURES
@@ -102,27 +102,27 @@ def _burst(request: TrafficRequest, notes: Sequence[str]) -> tuple[dict[str, Any
     """Returns how fast each γ serves a burst of requests, as JSON and as a table."""
     pair, burst = request.pair, request.burst
     assert burst is not None
-    found = burst_simulations(pair, burst, drawn=request.drawn, seed=request.seed)
+    simulations = burst_simulations(pair, burst, drawn=request.drawn, seed=request.seed)
     rows = [
         {
-            "policy": each.policy,
-            "gamma": each.gamma,
-            "seconds": each.result.seconds,
-            "improvement_factor": found[0].result.seconds / each.result.seconds,
-            "tokens_per_second": each.result.tokens_per_second,
-            "preemptions": each.result.preemptions,
+            "policy": simulation.policy,
+            "gamma": simulation.gamma,
+            "seconds": simulation.result.seconds,
+            "improvement_factor": simulations[0].result.seconds / simulation.result.seconds,
+            "tokens_per_second": simulation.result.tokens_per_second,
+            "preemptions": simulation.result.preemptions,
         }
-        for each in found
+        for simulation in simulations
     ]
     columns: list[Column[dict[str, Any]]] = [
-        ("gamma", lambda each: str(each["gamma"] or POLICIES[each["policy"]])),
+        ("gamma", lambda cells: str(cells["gamma"] or POLICIES[cells["policy"]])),
         ("seconds to the last token", "{seconds:.4g}"),
         ("times faster", "{improvement_factor:.2f}"),
         ("tokens/s", "{tokens_per_second:.0f}"),
         ("preempted", "{preemptions}"),
     ]
-    data = possible({"burst": len(found[0].result.last), "rows": rows})
-    lines = graphs_lines(pair, {each.gamma for each in found if each.gamma})
+    data = possible({"burst": len(simulations[0].result.last), "rows": rows})
+    lines = graphs_lines(pair, {simulation.gamma for simulation in simulations if simulation.gamma})
     return data, "\n".join([table(rows, columns), *map(folded, [*lines, *notes])])
 
 
@@ -145,7 +145,7 @@ def machines_text(rows: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> st
         ("TP", "{tp}"),
         ("capacity with speculation", f"{{{most}:.3g}}"),
         ("without", f"{{{most}_without:.3g}}"),
-        ("with, a GPU", lambda row: f"{row[most] / row['tp']:.3g}"),
+        ("with, a GPU", lambda cells: f"{cells[most] / cells['tp']:.3g}"),
     ]
     if f"{most}_at_share" in rows[0]:
         columns.append(("within the targets up to", f"{{{most}_at_share:.3g}}"))

@@ -77,8 +77,8 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
         wall = cost.setting.wall
         captured = None if wall is None else wall.most_gamma(cost.setting.batch, trees.max_nodes)
         limits = {"max_nodes": trees.max_nodes, "max_depth": trees.max_depth}
-        found = choose_tree(rates, _passes(cost, trees), **limits, captured=captured)
-        rows.append(TreeRow(found, cost, plan(Iid(rates[0]), cost).advice))
+        tree = choose_tree(rates, _passes(cost, trees), **limits, captured=captured)
+        rows.append(TreeRow(tree, cost, plan(Iid(rates[0]), cost).advice))
     data = tree_json(rates, rows)
     text = tree_text(data, rows)
     if trees.server is not None:
@@ -113,8 +113,8 @@ def _inputs(ctx: click.Context) -> tuple[Trees, tuple[float, ...], list[Cost]]:
         )
     stated, wall = walled(costs.make(), graphs)
     c_hat = None if profile is None else profile.c_hat
-    found = planned_costs(stated, trees.max_nodes, c_hat)
-    priced = [each.with_setting(wall=wall) for each in found]
+    planned = planned_costs(stated, trees.max_nodes, c_hat)
+    priced = [cost.with_setting(wall=wall) for cost in planned]
     if any(cost.draft_passes(1) is None for cost in priced):
         raise ValueError(
             "`runs` do not give the cost of verifying a tree: add `target_config`, `draft_config` "

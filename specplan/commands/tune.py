@@ -127,12 +127,12 @@ def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form:
             if not dry_run:
                 bar.print(_progress_text(now, row), err=True)
 
-        found = tune(request, progress=bar, shown=show, costs=costs)
-    if found.command is None:
-        found = msgspec.structs.replace(found, command=stated_command())
+        tuned = tune(request, progress=bar, shown=show, costs=costs)
+    if tuned.command is None:
+        tuned = msgspec.structs.replace(tuned, command=stated_command())
     if request.how.output is not None and not dry_run:
-        write_json(found, request.how.output)
-    answer(lambda: tuned_json(found), lambda: tuned_text(found, dry_run=dry_run), form=form)
+        write_json(tuned, request.how.output)
+    answer(lambda: tuned_json(tuned), lambda: tuned_text(tuned, dry_run=dry_run), form=form)
 
 
 @click.command(
@@ -209,7 +209,7 @@ def tuned_text(tuned: Tuned, *, dry_run: bool) -> str:
     ]
     parts = [table(tuned.rows, columns, note=lambda run: run.note)]
     parts.append("\n".join(map(_advised, tuned.advised)))
-    if any(run.p_min for run in tuned.rows) and not any(each.p_min for each in tuned.advised):
+    if any(run.p_min for run in tuned.rows) and not any(advice.p_min for advice in tuned.advised):
         parts.append("No p_min gains more than its error: drafts have a fixed length.")
     if tuned.advised and tuned.next_gamma is not None and not tuned.notes:
         parts.append(f"Not decided: gamma {tuned.next_gamma} is worth a run.")
@@ -219,27 +219,31 @@ def tuned_text(tuned: Tuned, *, dry_run: bool) -> str:
 
 def _planned(tuned: Tuned) -> str:
     """Returns a table of the next runs with their predicted times and speed-ups."""
-    best = {(each.concurrency, each.gamma): each for each in tuned.advised}
+    best = {(advice.concurrency, advice.gamma): advice for advice in tuned.advised}
     rows = []
     for run in tuned.rows:
         if not run.measured and not run.note:
-            own = best.get((run.concurrency, run.gamma))
-            times = "-" if own is None else interval(own, "improvement_factor")
-            rows.append({"run": run, "times": times, "odds": own and own.gain_probability})
+            best_here = best.get((run.concurrency, run.gamma))
+            times = "-" if best_here is None else interval(best_here, "improvement_factor")
+            rows.append(
+                {"run": run, "times": times, "odds": best_here and best_here.gain_probability}
+            )
     columns: list[Column[dict[str, Any]]] = [
         ("at once", "{run.concurrency}"),
         (GAMMA, "{run.gamma}"),
         (f"times the baseline [{percent()}]", "{times}"),
         ("odds of a gain", "{odds:.0%}"),
-        (f"{MS} [{percent()}]", lambda each: interval(each["run"], "expected_ms_per_token")),
+        (f"{MS} [{percent()}]", lambda cells: interval(cells["run"], "expected_ms_per_token")),
     ]
     return table(rows, columns)
 
 
-def _advised(each: Advised) -> str:
-    odds = "" if each.gain_probability is None else f", odds of a gain {each.gain_probability:.0%}"
-    if each.gamma == 0:
-        return f"{each.concurrency} at once: do not speculate{odds}."
-    time = "" if each.ms_per_token is None else f", {each.ms_per_token:.2f} ms a token"
-    gain, gamma = interval(each, "improvement_factor"), _setting(each)
-    return f"{each.concurrency} at once: gamma {gamma}, {gain} times the baseline{time}{odds}."
+def _advised(advice: Advised) -> str:
+    odds = (
+        "" if advice.gain_probability is None else f", odds of a gain {advice.gain_probability:.0%}"
+    )
+    if advice.gamma == 0:
+        return f"{advice.concurrency} at once: do not speculate{odds}."
+    time = "" if advice.ms_per_token is None else f", {advice.ms_per_token:.2f} ms a token"
+    gain, gamma = interval(advice, "improvement_factor"), _setting(advice)
+    return f"{advice.concurrency} at once: gamma {gamma}, {gain} times the baseline{time}{odds}."

@@ -108,16 +108,16 @@ def speculative(request: Validate, form: ValidateForm) -> None:
 
     if form.figure is not None and not replayed(request):
         raise ValueError("figure needs a row that replay predicts: a fixed gamma, and no lenience")
-    found = []
+    measured = []
     with Bar("validate", "run") as bar:
         for validation in validations(request, bar):
-            found.append(validation)
+            measured.append(validation)
             if not form.as_json:
                 bar.print(rows_table(validation, wide=form.wide) + "\n")
-    rows = [row for validation in found for row in validation.rows]
-    means = summary(found)
+    rows = [row for validation in measured for row in validation.rows]
+    means = summary(measured)
     document = validation_json(SPECULATIVE, rows, summary=means)
-    answer(lambda: document, lambda: summary_lines(means, found), form=form)
+    answer(lambda: document, lambda: summary_lines(means, measured), form=form)
     if form.figure is not None:
         from figures.registry import FIGURES, save_image
 
@@ -134,9 +134,11 @@ def on_engine(request: ValidateEngine, form: EngineForm) -> None:
     from specplan.reports.engines import validation_data, validation_text
 
     with Bar("validate", "text") as bar:
-        found = validate(request, bar)
+        validation = validate(request, bar)
     answer(
-        lambda: validation_data(found), lambda: validation_text(found, wide=form.wide), form=form
+        lambda: validation_data(validation),
+        lambda: validation_text(validation, wide=form.wide),
+        form=form,
     )
 
 
@@ -153,11 +155,11 @@ def bild(request: ValidateBild, form: Written) -> None:
     grid = request.grid
     document = validation_json(
         BILD,
-        [row for each in sweeps for row in each.rows],
+        [row for one in sweeps for row in one.rows],
         certainty=grid.certainty,
         distance=grid.distance,
         most=grid.max_draft,
-        summaries=[each.summary() for each in sweeps],
+        summaries=[one.summary() for one in sweeps],
         prompts=sweeps[0].prompts,
         repeats=fewest_repeats(sweeps),
         precision_percent=worst_precision(sweeps),

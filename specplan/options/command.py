@@ -40,8 +40,8 @@ class Command(click.Command):
     ):
         super().__init__(*arguments, **given)
         self.instead = instead
-        own = hasattr(self.callback, "records")
-        self.ways: Mapping[str, Any] = ways or ({"": self.callback} if own else {})
+        has_records = hasattr(self.callback, "records")
+        self.ways: Mapping[str, Any] = ways or ({"": self.callback} if has_records else {})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _refuse_spaces(args, ctx)
@@ -83,7 +83,7 @@ class Command(click.Command):
                     from specplan.options.early import refuse_early
 
                     refuse_early(ctx.params)
-                way, run = next(each for each in self.ways.items() if selects(each[0], ctx))
+                way, run = next(way for way in self.ways.items() if selects(way[0], ctx))
                 return run(*fill(ctx, records_of(run), way=way))
             except ValueError as error:  # it names the arguments of Python's functions
                 raise ValueError(flagged(str(error), ctx)) from error
@@ -170,7 +170,7 @@ def _refusal(ctx: click.Context, param: click.Parameter, way: str) -> str:
     others = [
         other
         for other, run in ways
-        if other != way and any(param.name in names_of(each) for each in records_of(run))
+        if other != way and any(param.name in names_of(record) for record in records_of(run))
     ]
     if others and not is_stated(ctx, selector(way)):
         return f"{name} needs {' or '.join(others)}"
@@ -179,16 +179,16 @@ def _refusal(ctx: click.Context, param: click.Parameter, way: str) -> str:
 
 def names_of(record: type[Any]) -> set[str]:
     """Returns the names of all options that a record and the records in its fields read."""
-    inner, own = _inner(record), {each.name for each in fields(record)}
-    return (own - inner.keys()).union(*map(names_of, inner.values()))
+    inner, names = _inner(record), {part.name for part in fields(record)}
+    return (names - inner.keys()).union(*map(names_of, inner.values()))
 
 
 def _filled(ctx: click.Context, record: type[Any]) -> Any:
-    values = {name: _filled(ctx, each) for name, each in _inner(record).items()}
-    for each in fields(record):
-        required = each.default is MISSING and each.default_factory is MISSING
-        if each.name in ctx.params and (required or is_stated(ctx, each.name)):
-            values.setdefault(each.name, ctx.params[each.name])
+    values = {name: _filled(ctx, inner) for name, inner in _inner(record).items()}
+    for part in fields(record):
+        required = part.default is MISSING and part.default_factory is MISSING
+        if part.name in ctx.params and (required or is_stated(ctx, part.name)):
+            values.setdefault(part.name, ctx.params[part.name])
     return record(**values)
 
 

@@ -117,21 +117,21 @@ def takes(
     heading: heading of these options in the help.
     without: fields to leave out. rare: fields that only --help-all shows for this command.
     """
-    found: dict[str, Field[Any]] = {}
-    for each in classes:
-        found |= {name: own for name, own in declared(each).items() if name not in found}
+    options: dict[str, Field[Any]] = {}
+    for record in classes:
+        options |= {name: one for name, one in declared(record).items() if name not in options}
 
     def decorate(command: Any) -> Any:
         before = {param.name for param in getattr(command, "__click_params__", [])}
-        for name, each in reversed(found.items()):
+        for name, one in reversed(options.items()):
             if name in before or name in without:
                 continue
-            settings: Any = {"type": _TYPES.get(each.type), "is_flag": each.type is bool or None}
-            settings |= each.metadata["settings"] | {"heading": heading, "cls": Option}
-            if each.default is not None:
-                settings["default"] = each.default
+            settings: Any = {"type": _TYPES.get(one.type), "is_flag": one.type is bool or None}
+            settings |= one.metadata["settings"] | {"heading": heading, "cls": Option}
+            if one.default is not None:
+                settings["default"] = one.default
             settings["advanced"] = name in rare or settings.get("advanced", False)
-            click.option(*flags_of(each), name, **settings)(command)
+            click.option(*flags_of(one), name, **settings)(command)
         return command
 
     return decorate
@@ -153,15 +153,15 @@ def declared(record: type[Any]) -> Mapping[str, Field[Any]]:
     known: dict[str, Field[Any]] = {}
     for part in record.__mro__:
         types = inspect.get_annotations(part, eval_str=True)
-        own: Mapping[str, Any] = vars(part).get("__dataclass_fields__", vars(part))
-        own = _DECLARED.get(part, own)
+        declarations: Mapping[str, Any] = vars(part).get("__dataclass_fields__", vars(part))
+        declarations = _DECLARED.get(part, declarations)
         helps = dict(_HELP.findall(inspect.cleandoc(part.__doc__ or "")))
-        for name in types if is_dataclass(part) else own:
-            each = own.get(name)
-            if isinstance(each, Field) and "names" in each.metadata:
-                each.name, each.type = name, _given(types.get(name, each.type))
+        for name in types if is_dataclass(part) else declarations:
+            declaration = declarations.get(name)
+            if isinstance(declaration, Field) and "names" in declaration.metadata:
+                declaration.name, declaration.type = name, _given(types.get(name, declaration.type))
                 if name in helps:
                     text = " ".join(helps[name].split()).replace(" [default: ", "  [default: ")
-                    each.metadata["settings"].setdefault("help", text)
-                known.setdefault(name, each)
+                    declaration.metadata["settings"].setdefault("help", text)
+                known.setdefault(name, declaration)
     return known

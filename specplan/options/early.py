@@ -75,9 +75,9 @@ def _refuse_drafts(models: ModelSettings) -> None:
 
 def _of(record: type[Record], stated: Mapping[str, Any]) -> Record:
     """Returns a record of the options that it reads and that have a value."""
-    names = (each.name for each in fields(record))  # type: ignore[arg-type]
+    names = (part.name for part in fields(record))  # type: ignore[arg-type]
     return record(**{name: stated[name] for name in names if stated.get(name) is not None})
 
 
 def _values(record: Any) -> dict[str, Any]:
-    return {each.name: getattr(record, each.name) for each in fields(record)}
+    return {part.name: getattr(record, part.name) for part in fields(record)}

@@ -19,7 +19,7 @@ def write_text(command: click.Command, ctx: click.Context, formatter: click.Help
     text = inspect.cleandoc(command.help or "")
     if not ctx.meta.get(SHOWS_ALL):
         first, *others = text.split("\n\n")
-        text = "\n\n".join([first, *(_first_of(each) for each in others if "Example" in each)])
+        text = "\n\n".join([first, *(_first_of(part) for part in others if "Example" in part)])
     formatter.write_paragraph()
     with formatter.indentation():
         formatter.write_text(text)
@@ -43,8 +43,8 @@ def write_options(
 
 def _first_of(examples: str) -> str:
     title, *rest = re.split(r"\n(?=\s+specplan )", examples)
-    lines = [0, *accumulate(each.count("\n") + 1 for each in rest)]
-    fitting = [each for each, before in zip(rest, lines, strict=False) if before < MOST_LINES]
+    lines = [0, *accumulate(part.count("\n") + 1 for part in rest)]
+    fitting = [part for part, before in zip(rest, lines, strict=False) if before < MOST_LINES]
     return "\n".join([title, *fitting])
 
 

@@ -42,14 +42,14 @@ class Kind:
     @classmethod
     def reads(cls) -> frozenset[str]:
         """Returns the names of this way's options."""
-        return frozenset(each.name for each in fields(cls))
+        return frozenset(part.name for part in fields(cls))
 
     @classmethod
     def missing(cls, given: set[str]) -> list[str]:
         """Returns the names of needed options that are not given, nor replaced by `instead`."""
         absent = [name for name in cls.needs if name not in given]
         others = {n: cls.instead[n] for n in absent if given & set(cls.instead.get(n, ()))}
-        return [each for n in absent for each in others.get(n, (n,)) if each not in given]
+        return [name for n in absent for name in others.get(n, (n,)) if name not in given]
 
 
 AnyKind = TypeVar("AnyKind", bound=Kind)

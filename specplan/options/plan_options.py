@@ -154,17 +154,17 @@ declare(
 @callback
 def latency_targets(value: str) -> dict[str, float]:
     """Returns milliseconds by name from ttft=MS,tpot=MS."""
-    found: dict[str, float] = {}
+    targets: dict[str, float] = {}
     for part in value.split(","):
         name, _, text = part.partition("=")
         try:
             milliseconds = float(text)
         except ValueError:
             milliseconds = 0.0
-        if name not in ("ttft", "tpot") or name in found or not 0 < milliseconds < float("inf"):
+        if name not in ("ttft", "tpot") or name in targets or not 0 < milliseconds < float("inf"):
             raise ValueError(f"must be ttft=MS, tpot=MS or both, above 0, got {part!r}")
-        found[name] = milliseconds
-    return found
+        targets[name] = milliseconds
+    return targets
 
 
 declare(

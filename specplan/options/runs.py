@@ -70,7 +70,7 @@ def parse_run(text: str) -> Run:
 
     stated: dict[str, str] = {}
     for part in text.split(","):
-        key, equals, value = (each.strip() for each in part.partition("="))
+        key, equals, value = (piece.strip() for piece in part.partition("="))
         key = _ALIASES.get(key, key)
         if key == _MARK and not equals:
             equals, value = "=", "yes"
@@ -102,8 +102,8 @@ def parse_run(text: str) -> Run:
         raise ValueError(f"{_MARK} must be given with gamma=0 only, got {text!r}")
     if accepted is None and not given:
         return Run(load, seconds, gamma, math.nan, error)
-    found = _accepted(stated, gamma, text) if accepted is None else accepted
-    lengths = (found.length, error, found.rates, found.drafts, model, share, found.drafted)
+    counts = _accepted(stated, gamma, text) if accepted is None else accepted
+    lengths = (counts.length, error, counts.rates, counts.drafts, model, share, counts.drafted)
     return Run(load, seconds, gamma, *lengths)
 
 
@@ -117,8 +117,8 @@ def _with_file(stated: Mapping[str, str]) -> tuple[dict[str, str], Observation]:
             raise ValueError(f"{key} must not be given with file, which contains it, got {file}")
     gamma = _integer(others, "gamma") if "gamma" in others else None
     seen = observe([file], gamma=gamma)
-    for each in seen.contradictions:
-        warn(f"{file}: {each}")
+    for contradiction in seen.contradictions:
+        warn(f"{file}: {contradiction}")
     if seen.timed is None:
         raise ValueError(f"{file} must have the time of a token, got none")
     read = {"tpot": repr(1e3 * seen.timed.seconds_per_token)}
@@ -166,7 +166,7 @@ def _accepted(stated: Mapping[str, str], gamma: int, text: str) -> Accepted:
     if key == "length":
         return Accepted(gamma, _number(stated[key]))
     if key == "rates":
-        rates = [_rate(each) for each in stated[key].split("/")]
+        rates = [_rate(rate) for rate in stated[key].split("/")]
         if len(rates) != gamma:
             raise ValueError(f"rates must be {gamma}, one for each position, got {stated[key]}")
         return Accepted.of_rates(rates)
@@ -179,14 +179,14 @@ def _accepted(stated: Mapping[str, str], gamma: int, text: str) -> Accepted:
                 f"{accepted + drafted:.0f}] with accepted={stated[key]}, got {tokens}"
             )
         return Accepted.of_calls(accepted, tokens - accepted, gamma, drafted=drafted)
-    found = Accepted.of_fraction(fraction, gamma, drafted)
-    if found.error > 0 and drafted is not None:
+    counts = Accepted.of_fraction(fraction, gamma, drafted)
+    if counts.error > 0 and drafted is not None:
         warn(
             f"drafts of {text!r} ended early: {drafted:.0f} tokens were drafted in "
             f"{math.ceil(drafted / gamma)} to {drafted:.0f} calls. Add tokens=N, the number of "
             "tokens generated meanwhile"
         )
-    return found
+    return counts
 
 
 def _rate(text: str) -> float:

@@ -101,11 +101,11 @@ def integers(text: str) -> tuple[int, ...]:
 @callback
 def integer_ranges(text: str) -> tuple[int, ...]:
     """Returns the integers of a list of integers and ranges."""
-    found = parse_numbers(text)
-    for each in found:
-        if not each.is_integer():
-            raise ValueError(f"{each:g} is not an integer")
-    return tuple(map(int, found))
+    numbers_given = parse_numbers(text)
+    for number in numbers_given:
+        if not number.is_integer():
+            raise ValueError(f"{number:g} is not an integer")
+    return tuple(map(int, numbers_given))
 
 
 @callback
@@ -114,22 +114,22 @@ def contexts(text: str) -> tuple[int, ...]:
     tokens = re.sub(
         r"(\d+(?:\.\d+)?)k\b", lambda number: f"{1024 * float(number[1]):g}", text, flags=re.I
     )
-    found: list[float] = []
+    values: list[float] = []
     for part in _parts(tokens):
         if part.count(":") != 1:
-            found += parse_numbers(part)
+            values += parse_numbers(part)
             continue
         first, last = (float(_decimal(end)) for end in part.split(":"))
         if not 1 <= first <= last:
             raise ValueError(f"a range must start at 1 or more and not end before, got {part!r}")
         while first < last:
-            found.append(first)
+            values.append(first)
             first *= 2
-        found.append(last)
-    for number in found:
+        values.append(last)
+    for number in values:
         if not (number.is_integer() and number >= 1):
             raise ValueError(f"must be an integer of at least 1, got {number:g}")
-    return tuple(map(int, found))
+    return tuple(map(int, values))
 
 
 @callback
@@ -204,8 +204,8 @@ def listing(names: Callable[[], Iterable[str]]) -> Callable[..., Any]:
 
 def near(name: str, names: Iterable[str]) -> str:
     """Returns " (did you mean …?)" with the name most similar to a mistyped one; "" if none is."""
-    found = get_close_matches(name, names, 1)
-    return f" (did you mean {found[0]}?)" if found else ""
+    close = get_close_matches(name, names, 1)
+    return f" (did you mean {close[0]}?)" if close else ""
 
 
 # A step or a token of a language model that takes less was probably meant in seconds.

@@ -177,7 +177,7 @@ def _speed(plan: Plan) -> list[str]:
         speed = f"{baseline * plan.point(named).improvement_factor:.1f} at K = {named}"
         lines.append(f"Tokens per second: {speed}, {baseline:.1f} without speculation.")
     if plan.cost.posterior is not None:
-        low, middle, high = (1e3 * each[0] for each in baseline_seconds(plan.cost).interval())
+        low, middle, high = (1e3 * seconds[0] for seconds in baseline_seconds(plan.cost).interval())
         lines.append(
             f"Without speculation a token takes {middle:.2f} ms ({low:.2f} to {high:.2f}). Runs: "
             f"{len(plan.cost.posterior.runs)}."
@@ -189,10 +189,10 @@ def _iid(plan: Plan) -> list[str]:
     """Returns a sentence with the speed-up if all draft positions had the same acceptance rate."""
     gamma, observed = plan.advice.named, plan.acceptance.observed_gamma
     most = len(plan.curve.gamma) if observed is None else min(observed, len(plan.curve.gamma))
-    found = iid_error(plan.acceptance, max_gamma=most)
-    if found is None or gamma == 0:
+    worst = iid_error(plan.acceptance, max_gamma=most)
+    if worst is None or gamma == 0:
         return []
-    (error, at), even = found, float(speed_up(Iid(plan.alpha), plan.cost, gamma))
+    (error, at), even = worst, float(speed_up(Iid(plan.alpha), plan.cost, gamma))
     would = f"If all positions were accepted equally, K = {gamma} would give {even:.2f}"
     if abs(error) > _SAME:
         return [

@@ -30,7 +30,7 @@ def acceptance_lines(measured: Sequence[ContextAcceptance], gamma: int) -> list[
         ("alpha", lambda e: ranged(e.alpha.value, e.alpha.low, e.alpha.high, ".2f")),
         ("tokens/call", lambda e: f"{1 / sum(e.blocks[gamma]):.2f}"),
     ]
-    low, high = sorted((measured[0].alpha, measured[-1].alpha), key=lambda each: each.value)
+    low, high = sorted((measured[0].alpha, measured[-1].alpha), key=lambda alpha: alpha.value)
     apart = low.high is not None and high.low is not None and low.high < high.low
     same = [] if apart else ["The first and the last interval overlap: no change was shown."]
     head = f"At {GAMMA} {gamma}, by context (tokens of the prompt and of the text so far):"
@@ -69,7 +69,7 @@ def _reason(first: Plan, last: Plan, ranges: Sequence[tuple[int, int]]) -> str:
     """Returns what changes from the shortest to the longest context, at the γ of the shortest."""
     gamma = max(ranges[0][1], 1)
     one, other = first.point(gamma), last.point(gamma)
-    steps = [each.expected_tokens / each.improvement_factor for each in (one, other)]
+    steps = [point.expected_tokens / point.improvement_factor for point in (one, other)]
     changes = []
     if abs(other.expected_tokens / one.expected_tokens - 1) > _SAME:
         changes.append(

@@ -132,9 +132,9 @@ def ranges_json(ranges: Sequence[Range], *, undecided: bool) -> list[dict[str, A
     undecided: measurements must decide the γ. Then "gamma" is 0, and "test_gamma" is to be run.
     """
     return [
-        asdict(each)
-        | ({"gamma": 0, "test_gamma": each.gamma or None} if undecided else {"test_gamma": None})
-        for each in ranges
+        asdict(part)
+        | ({"gamma": 0, "test_gamma": part.gamma or None} if undecided else {"test_gamma": None})
+        for part in ranges
     ]
 
 
@@ -142,9 +142,9 @@ def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[s
     """Returns the γ of each context and range of batch sizes as JSON; only: the one γ allowed."""
     undecided = any(row.advice.undecided for row in rows)
     return [
-        {"context": context, **each}
+        {"context": context, **part}
         for context, ranges in schedules(rows, only).items()
-        for each in ranges_json(ranges, undecided=undecided)
+        for part in ranges_json(ranges, undecided=undecided)
     ]
 
 
@@ -176,7 +176,7 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
             for row, load in loads
             if load and load.context == context and load.fits
         }
-        rises = any(later.gamma > each.gamma > 0 for each, later in pairwise(ranges))
+        rises = any(later.gamma > part.gamma > 0 for part, later in pairwise(ranges))
         if rises and not any(row.advice.measured for row in some.values()):
             lines.append("K rises with the batch where a further token adds less to a step.")
         last = last_paying_batch(schedules(rows, only, restarted=True)[context])
@@ -220,10 +220,10 @@ def _unpriced(row: Plan) -> bool:
 def _surely(row: Plan, words: str, sentence: str) -> str:
     """Returns `sentence` if `words` describe the gain's probability, else a text that states it."""
     chance = row.advice.gain_probability
-    found = words if chance is None else certainty(chance)
-    if found == words:
+    sure = words if chance is None else certainty(chance)
+    if sure == words:
         return sentence
-    gain = "a gain is unlikely" if found == "a loss is likelier" else f"a gain is {found}"
+    gain = "a gain is unlikely" if sure == "a loss is likelier" else f"a gain is {sure}"
     return f"At batch {row.setting.batch} {gain} ({percentage(chance or 0)} %)."
 
 

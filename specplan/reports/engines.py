@@ -13,7 +13,7 @@ from specplan.reports.table import MS, TOKENS, Column, fastest, folded, interval
 from specplan.reports.validation import MEASURED, marks, precision_lines
 
 
-def validation_data(found: EngineValidation) -> dict[str, Any]:
+def validation_data(validation: EngineValidation) -> dict[str, Any]:
     """Returns a validation's rows, step times and summary as a JSON object."""
     steps = [
         {
@@ -24,28 +24,31 @@ def validation_data(found: EngineValidation) -> dict[str, Any]:
             "line": steps.is_line,
             "line_error_percent": None if steps.line_error is None else 100 * steps.line_error,
         }
-        for (temperature, concurrency), steps in found.steps.items()
+        for (temperature, concurrency), steps in validation.steps.items()
     ]
-    more = {"summary": found.summary, "flags": found.flags}
-    return validation_json(ENGINE, found.rows, steps=steps, **more)
+    more = {"summary": validation.summary, "flags": validation.flags}
+    return validation_json(ENGINE, validation.rows, steps=steps, **more)
 
 
-def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
+def validation_text(validation: EngineValidation, *, wide: bool = False) -> str:
     """Returns a validation as text: a table and step times for each temperature and concurrency.
 
     The text also states whether the counted acceptance is as predicted.
     """
-    first, (mean, most, time_mean, time_most, precision) = found.rows[0], found.summary.values()
+    first, (mean, most, time_mean, time_most, precision) = (
+        validation.rows[0],
+        validation.summary.values(),
+    )
     drawn = first.draft_temperature is None or first.draft_temperature >= first.temperature
     drafts = f" (its drafts: {'drawn' if drawn else 'argmax'})" if first.temperature > 0 else ""
-    runs = "1 run" if found.repeats == 1 else f"{found.repeats} runs"
+    runs = "1 run" if validation.repeats == 1 else f"{validation.repeats} runs"
     lines = [
-        f"{first.engine} {first.engine_version}, draft {first.draft}{drafts}; {found.prompts} "
+        f"{first.engine} {first.engine_version}, draft {first.draft}{drafts}; {validation.prompts} "
         f"prompts, {runs} of each; prices from as many other prompts.",
-        *([f"Set: {', '.join(found.flags)}."] if found.flags else []),
+        *([f"Set: {', '.join(validation.flags)}."] if validation.flags else []),
     ]
-    for case, steps in found.steps.items():
-        rows = [row for row in found.rows if (row.temperature, row.concurrency) == case]
+    for case, steps in validation.steps.items():
+        rows = [row for row in validation.rows if (row.temperature, row.concurrency) == case]
         best = fastest([row for row in rows if not row.doubts], lambda row: row.measured)
         shown = table(rows, _COLUMNS + (_MORE_COLUMNS if wide else []), best=best, note=marks)
         lines += ["", _step_line(case, steps), "", shown]
@@ -57,11 +60,11 @@ def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
         f"time of a token {time_mean:.1f} % and {time_most:.1f} %.",
         *precision_lines(precision),
     ]
-    unexplained = [row for row in found.rows if not row.acceptance_explained]
+    unexplained = [row for row in validation.rows if not row.acceptance_explained]
     lines += [f"Audit, {_setting(row)}: {row.audit}." for row in unexplained]
     if unexplained:
         lines.append("Time there is predicted from the counted acceptance.")
-    past = [row for row in found.rows if _counted_tokens(row) > 1.01 * row.block_efficiency]
+    past = [row for row in validation.rows if _counted_tokens(row) > 1.01 * row.block_efficiency]
     if past:
         top = max(past, key=lambda row: _counted_tokens(row) / row.block_efficiency)
         lines.append(
@@ -69,7 +72,7 @@ def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
             f"{_counted_tokens(top):.2f} tokens a step, {top.block_efficiency:.2f} of them in "
             f"the texts ({_setting(top)}). Times and speed-ups are of the texts."
         )
-    doubtful = [row for row in found.rows if row.doubts]
+    doubtful = [row for row in validation.rows if row.doubts]
     lines += [f"In doubt: {_setting(row)}: {'; '.join(row.doubts)}." for row in doubtful]
     if doubtful:
         lines.append(TIMES_IN_DOUBT)

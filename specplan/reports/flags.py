@@ -70,7 +70,7 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
     kept = row.kept if p_min == 0 and exports_of(server).stopping and not rows[0].only else None
     gamma = row.advice.test_gamma or row.advice.gamma if rows[0].only is None else row.gamma
     gamma = gamma if kept is None else kept.run.gamma
-    gamma = max((each.gamma for each in ranges), default=gamma)
+    gamma = max((part.gamma for part in ranges), default=gamma)
     named = drafter.name or drafter.kind or drafter.model
     if load is None and not named and gamma > 0:
         notice(
@@ -82,7 +82,7 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
         from specplan.reports.zero import zero_comment
 
         priced = zero_comment(rows)
-    if len({each.gamma for each in ranges}) > 1:
+    if len({part.gamma for part in ranges}) > 1:
         return marked(priced + export_schedule(server, ranges, draft=draft), rows)
     if load is not None and not load.fits:
         raise ValueError(f"`server`: {does_not_fit(row.setting)}")
@@ -108,22 +108,22 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
 
 
 def _ranges(rows: Sequence[Plan], only: int | None) -> tuple[Range, ...]:
-    found = schedules(rows, only)
-    if not found:
+    by_context = schedules(rows, only)
+    if not by_context:
         raise ValueError("none of these batch sizes fits into the memory of the GPUs")
-    (ranges,) = found.values()
+    (ranges,) = by_context.values()
     unfit = [row.setting.batch for row in rows if not row.setting.fits]
     if unfit:
         notice(f"batches of {min(unfit)} and more do not fit: the schedule ends before")
-    if any(rows[0].extrapolated_at(each.gamma) for each in ranges):
+    if any(rows[0].extrapolated_at(part.gamma) for part in ranges):
         notice(
             "some of these gammas are beyond what was observed: their speed-ups are extrapolated"
         )
     loads = {row.setting.batch: row.setting.load for row in rows if row.setting.load}
-    notes = [note for each in loads.values() if not each.modelled for note in each.notes]
+    notes = [note for load in loads.values() if not load.modelled for note in load.notes]
     for note in dict.fromkeys(notes):
         notice(note)
-    beyond = [batch for batch, each in loads.items() if each.estimated == "beyond"]
+    beyond = [batch for batch, load in loads.items() if load.estimated == "beyond"]
     if beyond:
         notice(
             f"{len(beyond)} batch sizes from {min(beyond)} to {max(beyond)} lie beyond your runs"
@@ -187,7 +187,7 @@ def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> 
     """Returns the flags that set a draft length for each range of batch sizes, ready to paste."""
     exports = exports_of(server)
     schedule = _offered(server, "several batch sizes", lambda exports: exports.schedule)
-    if all(each.gamma == 0 for each in ranges):
+    if all(part.gamma == 0 for part in ranges):
         return "# gamma is 0 at every batch size: run the target without a draft"
     methods = methods_of(server).items()
     scheduled = [kind for kind, method in methods if method not in exports.unscheduled]
@@ -218,7 +218,7 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
             )
         return "\n".join([*lines, flags])
     chances = [row.advice.gain_probability or 0 for row in doubtful if row.advised_gamma]
-    ends = dict.fromkeys(str(percentage(each)) for each in (min(chances), max(chances)))
+    ends = dict.fromkeys(str(percentage(chance)) for chance in (min(chances), max(chances)))
     lines = [f"# The probability of a gain is {' to '.join(ends)} %."]
     crossed = [batch for batch in batches if wall is not None and wall.crossed(batch, 1)]
     if wall is not None and crossed:

@@ -89,11 +89,11 @@ def coloured(block: Block, decode: Decode, before: Sequence[int]) -> str:
     def shown(tokens: tuple[int, ...], context: Sequence[int]) -> str:
         return piece(decode, context, tokens).replace("\n", "\\n")
 
-    accepted, own = block.tokens[: block.accepted], block.tokens[block.accepted :]
+    accepted, last = block.tokens[: block.accepted], block.tokens[block.accepted :]
     kept, rejected = [*before, *accepted], block.drafted[block.accepted :]
     line = click.style(shown(accepted, before), fg="green") if accepted else ""
     line += f"[{click.style(shown(rejected, kept), fg='red')}]" if rejected else ""
-    return line + (f"|{click.style(shown(own, kept), fg='blue')}" if own else "")
+    return line + (f"|{click.style(shown(last, kept), fg='blue')}" if last else "")
 
 
 def generation_data(generation: Generation, tokenizer: Any) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def today_line(run: Run, runs: Sequence[Run], *, stated: int | None) -> str:
 
     run: the observed time. runs: those that the user states. stated: γ, None: at least `run.gamma`.
     """
-    means = pooled([each for each in runs if each.load == run.load and each.gamma == 0])
+    means = pooled([zero for zero in runs if zero.load == run.load and zero.gamma == 0])
     batch = "" if run.load.batch == 1 else f" at batch {run.load.batch}"
     gamma = f"K = {run.gamma}" if stated is not None else f"K = {run.gamma} or more"
     now = f"Today{batch}: {gamma}, {1e3 * run.seconds_per_token:.2f} ms a token"

@@ -49,7 +49,7 @@ class Live:
         data["drift"] = drift_json(moved, best_gamma=None if plan is None else plan.advised_gamma)
         self._history.append({"clock": clock, **moved._asdict(), "moved": None})
         del self._history[:-_MOST_INTERVALS]
-        data["history"] = [dict(each) for each in self._history]
+        data["history"] = [dict(interval) for interval in self._history]
         self._last = data
         return data
 
@@ -106,22 +106,22 @@ def _since(first: Observation, now: Observation) -> Drift:
 def _numbers(data: Mapping[str, Any]) -> dict[str, tuple[float, str]]:
     """Returns values and descriptions of the metrics of an interval, by name."""
     moved = data["drift"]
-    found = {"tokens_per_call": (data["block_efficiency"], "Tokens per target call")}
+    numbers = {"tokens_per_call": (data["block_efficiency"], "Tokens per target call")}
     for end, about in (("", "length"), ("_low", "low"), ("_high", "high")):
-        found[f"acceptance_drift{end}"] = (
+        numbers[f"acceptance_drift{end}"] = (
             moved[about or "length"] / moved["expected"],
             f"Tokens per call over those at the start{end and f', {about} end of the interval'}",
         )
-    found["acceptance_drifted"] = (
+    numbers["acceptance_drifted"] = (
         float(moved["found"]), "1: the interval of the drift excludes the start"
     )  # fmt: skip
     plan = data.get("plan")
     if plan is None or plan["advised_gamma"] is None:
-        return found
+        return numbers
     advised = plan["advised_gamma"]
-    found["advised_gamma"] = (advised, "Advised draft length (K); 0: do not speculate")
+    numbers["advised_gamma"] = (advised, "Advised draft length (K); 0: do not speculate")
     point = plan["curve"][advised - 1] if advised else {"improvement_factor": 1.0}
     for end, about in (("", ""), ("_low", ", low end"), ("_high", ", high end")):
         factor = point.get(f"improvement_factor{end}", point["improvement_factor"])
-        found[f"expected_speed_up{end}"] = (factor, f"Speed-up at the advised K{about}")
-    return found
+        numbers[f"expected_speed_up{end}"] = (factor, f"Speed-up at the advised K{about}")
+    return numbers

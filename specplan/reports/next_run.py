@@ -18,7 +18,7 @@ def next_lines(plan: Plan) -> list[str]:
     gamma, _, rival = following = plan.advice.next_run
     if gamma == 0:
         also = f" and K = {rival}" * (rival > 0)
-        runs = [_added(plan, each) for each in ((0, rival) if also else (0,))]
+        runs = [_added(plan, gamma) for gamma in ((0, rival) if also else (0,))]
         return [f"Next: run K = 0{also}, and add {' '.join(runs)}.{_narrowed(plan, rival)}"]
     decides = "whether to speculate"
     if rival > 0:

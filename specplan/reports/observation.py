@@ -106,7 +106,10 @@ def observation_text(
     lines += [*observation.notes, ""]
     if observation.hits:
         rates = zip(data["accepted_by_position"], data["conditional"], strict=True)
-        rows = [{"at": at, "all": all_, "if": each} for at, (all_, each) in enumerate(rates, 1)]
+        rows = [
+            {"at": at, "all": all_, "if": conditional}
+            for at, (all_, conditional) in enumerate(rates, 1)
+        ]
         columns: list[Column[dict[str, Any]]] = [
             ("position", "{at}"),
             (f"accepted [{percent()}]", "{all}"),
@@ -141,7 +144,7 @@ def observation_text(
             "They cannot show whether positions differ by more than chance."
         )
     if (spread := data["alpha_spread"]) is not None:
-        alphas = [each["alpha_iid"] for each in data["requests"]]
+        alphas = [request["alpha_iid"] for request in data["requests"]]
         lines.append(
             f"alpha_iid of {len(alphas)} requests: {min(alphas):.3f} to {max(alphas):.3f}; beyond "
             f"chance they differ by {spread:.3f} (standard deviation: specplan traffic "
@@ -183,7 +186,10 @@ def _requests_json(
     requests: Sequence[RequestCounts], lengths: RequestLengths | None
 ) -> dict[str, Any]:
     """Returns the JSON fields on single requests; lengths: their best draft lengths, if planned."""
-    rows = [{**each._asdict(), "alpha_iid": each.accepted / each.trials} for each in requests]
+    rows = [
+        {**request._asdict(), "alpha_iid": request.accepted / request.trials}
+        for request in requests
+    ]
     data = {"requests": rows, "alpha_spread": alpha_spread(requests)}
     if lengths is None:
         return data
@@ -191,44 +197,49 @@ def _requests_json(
         one["best_gamma"] = gamma
     categories = []
     for name, gamma in lengths.categories.items():
-        same = [each for each in requests if each.category == name]
-        alpha = sum(each.accepted for each in same) / sum(each.trials for each in same)
-        found = {"category": name, "requests": len(same), "alpha_iid": alpha, "best_gamma": gamma}
-        categories.append(found)
+        same = [request for request in requests if request.category == name]
+        alpha = sum(request.accepted for request in same) / sum(request.trials for request in same)
+        category_row = {
+            "category": name,
+            "requests": len(same),
+            "alpha_iid": alpha,
+            "best_gamma": gamma,
+        }
+        categories.append(category_row)
     by_request = lengths._asdict() | {"categories": categories}
     del by_request["best"]
     return data | {"by_request": by_request}
 
 
-def lengths_text(found: Mapping[str, Any]) -> str:
+def lengths_text(lengths: Mapping[str, Any]) -> str:
     """Returns text with the best draft lengths by request, and for each category of requests.
 
     found: the field `by_request` of `observation_json`.
     """
-    shares = ", ".join(f"K {gamma}: {share:.0%}" for gamma, share in found["shares"].items())
+    shares = ", ".join(f"K {gamma}: {share:.0%}" for gamma, share in lengths["shares"].items())
     lines = [
         f"The best K by request: {shares} of requests. If the alpha of each request were known "
-        f"before it begins, the best K of each would gain {_gain(found['gain'])} over K "
-        f"{found['one_gamma']} for all."
+        f"before it begins, the best K of each would gain {_gain(lengths['gain'])} over K "
+        f"{lengths['one_gamma']} for all."
     ]
-    if found["category_gain"] is not None:
+    if lengths["category_gain"] is not None:
         columns: list[Column[dict[str, Any]]] = [
-            ("category", lambda each: each["category"] or "(none)"),
+            ("category", lambda cells: cells["category"] or "(none)"),
             ("requests", "{requests}"),
             ("alpha_iid", "{alpha_iid:.3f}"),
             (f"best {GAMMA}", "{best_gamma}"),
         ]
-        lines += ["", table(found["categories"], columns), ""]
+        lines += ["", table(lengths["categories"], columns), ""]
         lines.append(
-            f"A K for each category gains {_gain(found['category_gain'])} over one K for all, each "
-            "request with a K chosen on the others."
+            f"A K for each category gains {_gain(lengths['category_gain'])} over one K for all, "
+            "each request with a K chosen on the others."
         )
     return folded("\n".join(lines))
 
 
-def _gain(found: Estimate) -> str:
-    value = f"{100 * (found.value - 1):.1f} %"
-    if found.low is None or found.high is None:
+def _gain(gain: Estimate) -> str:
+    value = f"{100 * (gain.value - 1):.1f} %"
+    if gain.low is None or gain.high is None:
         return value
-    low, high = (100 * (end - 1) for end in (found.low, found.high))
+    low, high = (100 * (end - 1) for end in (gain.low, gain.high))
     return f"{value} ({percent()} interval {low:.1f} to {high:.1f})"

@@ -21,14 +21,14 @@ def times_json(observation: Observation) -> dict[str, Any]:
         "batch": None if timed is None else timed.batch,
         "by_batch": [
             {
-                "batch": each.batch,
-                "lines": each.lines,
-                "ms_per_token": each.ms,
-                "ms_per_token_error": each.ms * each.error,
-                "tokens_per_second": each.tokens_per_second,
-                "length": each.length,
+                "batch": batch.batch,
+                "lines": batch.lines,
+                "ms_per_token": batch.ms,
+                "ms_per_token_error": batch.ms * batch.error,
+                "tokens_per_second": batch.tokens_per_second,
+                "length": batch.length,
             }
-            for each in by_batch(lines_of(timed))
+            for batch in by_batch(lines_of(timed))
         ],
     }
 
@@ -53,9 +53,9 @@ def times_lines(observation: Observation) -> list[str]:
         token = timed.seconds_per_token
         batch = "" if timed.batch in (None, 1) else f" at batch {timed.batch}"
         lines.append(f"A token took {1e3 * token:.2f} ms{batch} ({1 / token:.1f} tokens/s).")
-    found = by_batch(lines_of(timed))
-    if len(found) > 1:
-        lines += ["", _batches(found), ""]
+    batches = by_batch(lines_of(timed))
+    if len(batches) > 1:
+        lines += ["", _batches(batches), ""]
     if not observation.all_steps:
         lines.append(
             "The source counts the steps that drafted, and no tokens: a lookup, which does not "
@@ -90,8 +90,8 @@ def run_text(run: Run, observation: Observation) -> str:
     )
 
 
-def _batches(found: Sequence[AtBatch]) -> str:
-    usual = sorted(found, key=lambda each: each.lines)[-_BATCHES_SHOWN:]
+def _batches(batches: Sequence[AtBatch]) -> str:
+    usual = sorted(batches, key=lambda batch: batch.lines)[-_BATCHES_SHOWN:]
     columns: list[Column[AtBatch]] = [
         ("batch", "{batch}"),
         ("lines", "{lines}"),
@@ -99,4 +99,4 @@ def _batches(found: Sequence[AtBatch]) -> str:
         (MS, "{ms:.2f}"),
         (TOKENS, "{tokens_per_second:.1f}"),
     ]
-    return table(sorted(usual, key=lambda each: each.batch), columns)
+    return table(sorted(usual, key=lambda batch: batch.batch), columns)

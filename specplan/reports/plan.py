@@ -164,7 +164,7 @@ def points_of(plan: Plan) -> list[dict[str, Any]]:
     names = ["gamma", "expected_tokens", "improvement_factor", "operations_factor", "extrapolated"]
     columns = {name: getattr(curve, name).tolist() for name in [*names, "beyond_graphs"]}
     columns |= {
-        name: each.tolist() for name, each in speeds(plan, curve.improvement_factor).items()
+        name: values.tolist() for name, values in speeds(plan, curve.improvement_factor).items()
     }
     columns["gain_probability"] = [None] * len(curve.gamma)
     if curve.in_doubt:
@@ -175,7 +175,7 @@ def points_of(plan: Plan) -> list[dict[str, Any]]:
         if posterior is not None and point is not None:
             modelled = posterior.modelled(point, curve.gamma.tolist()) + curve.log_lengths
             law = token_seconds(plan.acceptance, plan.cost, curve.gamma)
-            low, _, high = (1e3 * each for each in law.interval())
+            low, _, high = (1e3 * seconds for seconds in law.interval())
             columns |= {
                 "ms_per_token_low": low.tolist(),
                 "ms_per_token_high": high.tolist(),
@@ -186,7 +186,9 @@ def points_of(plan: Plan) -> list[dict[str, Any]]:
                 ],
                 "modelled": np.exp(modelled).tolist(),
             }
-    return [dict(zip(columns, each, strict=True)) for each in zip(*columns.values(), strict=True)]
+    return [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
 
 
 def require_possible(plan: Plan, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,9 +219,9 @@ def _warn_of_swaps(plan: Plan) -> None:
     before = [run for run in plan.cost.own_runs if run.gamma == 0]
     for run in plan.cost.own_runs:
         slower = run.gamma > 0 and [
-            run.seconds_per_token / each.seconds_per_token
-            for each in before
-            if each.load == run.load and run.seconds_per_token > SWAPPED * each.seconds_per_token
+            run.seconds_per_token / other.seconds_per_token
+            for other in before
+            if other.load == run.load and run.seconds_per_token > SWAPPED * other.seconds_per_token
         ]
         if slower:
             warn(

@@ -202,13 +202,13 @@ def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = (), drafts: Sequenc
     columns = columns_of(rows)
     if drafts:
         notes = [fastest(rows, drafts), *notes]
-        columns = [("draft", "{draft}"), *(each for each in columns if each[0] != "c")]
+        columns = [("draft", "{draft}"), *(column for column in columns if column[0] != "c")]
         cells = [{"draft": name, **row} for name, row in zip(drafts, cells, strict=True)]
-    lines = [table(cells, columns, note=lambda each: each["note"])]
-    if any(each["extrapolated"] for each in cells):
+    lines = [table(cells, columns, note=lambda cell: cell["note"])]
+    if any(cell["extrapolated"] for cell in cells):
         lines.append(BEYOND)
     wall = rows[0].setting.wall
-    if wall is not None and any(each["beyond_graphs"] for each in cells):
+    if wall is not None and any(cell["beyond_graphs"] for cell in cells):
         lines.append(folded(graphs_line(wall)))
     names = [header for header, _ in columns if header in SETTINGS]
     able = [

@@ -59,8 +59,8 @@ def profile_text(profile: Profile) -> str:
         accepts = [f"accepts {first} at positions 1 to {last} of a block of {len(rates)}"]
     advice = ["One prompt gives no interval, so no gamma is recommended: measure more prompts."]
     if alpha.prompts != 1:
-        own = plan_of(profile, cost)
-        advice = [*decision_lines(own), *other_lines(profile, own)]
+        plan = plan_of(profile, cost)
+        advice = [*decision_lines(plan), *other_lines(profile, plan)]
     return "\n".join(
         [
             f"target {setup.target}, draft {setup.draft}, {ran_on}",
@@ -73,7 +73,7 @@ def profile_text(profile: Profile) -> str:
             f"{times.draft_ms:.3f}, overhead per block {times.overhead_ms:.3f}, "
             f"of the baseline {times.baseline_overhead_ms:.3f}",
             "",
-            table(rows, columns, best=lambda each: each["gamma"] == profile.optimal_gamma),
+            table(rows, columns, best=lambda cells: cells["gamma"] == profile.optimal_gamma),
             *_workloads(profile),
             *acceptance_lines(profile.drafting().at_contexts, profile.compared_gamma),
             "",
@@ -89,21 +89,21 @@ def _by_batch(profile: Profile) -> list[str]:
     best = best_by_batch(profile)
     if not best:
         return []
-    contexts = dict.fromkeys(each.load.context for each in best)
+    contexts = dict.fromkeys(batch.load.context for batch in best)
     longest = max(best[0].load.target_ms)
     columns: list[Column[BestAtBatch]] = [
         *([("context", "{load.context}")] if len(contexts) > 1 else []),
         ("batch", "{load.batch}"),
         ("step ms", "{load.target_ms[1]:.2f}"),
-        (f"pass of {longest}", lambda each: shown(max(each.load.target_ms.items())[1])),
+        (f"pass of {longest}", lambda batch: shown(max(batch.load.target_ms.items())[1])),
         ("draft ms", "{load.draft_ms:.2f}"),
-        ("best K", lambda each: str(each.gamma) if each.gamma > 0 else "none"),
+        ("best K", lambda batch: str(batch.gamma) if batch.gamma > 0 else "none"),
         ("spread", "{load.spread_percent:.0f} %"),
     ]
     return ["", f"Context {', '.join(map(str, contexts))}:", table(best, columns), ""]
 
 
-def other_lines(profile: Profile, own: Plan) -> list[str]:
+def other_lines(profile: Profile, plan: Plan) -> list[str]:
     """Returns a line with the plan for the sampling that `own` has not: sampled or argmax drafts.
 
     own: the plan for the profile's drafts. [] if both plans have the same acceptance.
@@ -112,7 +112,7 @@ def other_lines(profile: Profile, own: Plan) -> list[str]:
     if profile.cost is None or way not in profile.draftings:
         return []
     other = plan_of(profile, profile.cost, way)
-    return [] if other.acceptance == own.acceptance else [other_line(other, way)]
+    return [] if other.acceptance == plan.acceptance else [other_line(other, way)]
 
 
 def clock_lines(profile: Profile) -> list[str]:
@@ -143,13 +143,13 @@ def _workloads(profile: Profile) -> list[str]:
         rows = [
             {
                 "name": name if len(name) <= _WIDEST else f"{name[: _WIDEST - 1]}…",
-                "n": each.alpha.prompts,
-                "alpha": _within(each.alpha, ".2f"),
-                "tokens": _within(each.tokens_per_call[gamma], ".1f"),
-                "speed": _within(each.improvement_factor[gamma], ".2f"),
-                "best": each.optimal_gamma or "none",
+                "n": workload.alpha.prompts,
+                "alpha": _within(workload.alpha, ".2f"),
+                "tokens": _within(workload.tokens_per_call[gamma], ".1f"),
+                "speed": _within(workload.improvement_factor[gamma], ".2f"),
+                "best": workload.optimal_gamma or "none",
             }
-            for name, each in workloads.items()
+            for name, workload in workloads.items()
         ]
         columns: list[Column[dict[str, Any]]] = [
             (by, "{name}"), ("n", "{n}"), ("alpha", "{alpha}"), ("tokens/call", "{tokens}"),
@@ -192,8 +192,8 @@ def samplings_json(plan: Plan, other: Plan, sampling: DraftSampling) -> dict[str
     sampling: "sampled" or "argmax", the drafts of `plan`; `other` is the plan for the other kind.
     """
     return {
-        way: {"advised_gamma": each.advised_gamma, "improvement_factor": advised_gain(each)}
-        for way, each in ((sampling, plan), (other_way(sampling), other))
+        way: {"advised_gamma": sampled.advised_gamma, "improvement_factor": advised_gain(sampled)}
+        for way, sampled in ((sampling, plan), (other_way(sampling), other))
     }
 
 
@@ -213,19 +213,19 @@ def other_line(other: Plan, way: DraftSampling) -> str:
     way: whether the drafts of `other` are sampled or argmax.
     """
     gamma, gain = other.advised_gamma, advised_gain(other)
-    found = f"K = {gamma}, {gain:.2f} times" if gamma > 0 else "do not speculate"
-    return f"{drawn_by(way)}: {found}."
+    advice = f"K = {gamma}, {gain:.2f} times" if gamma > 0 else "do not speculate"
+    return f"{drawn_by(way)}: {advice}."
 
 
 def more_gain(plan: Plan, other: Plan) -> str:
     """Returns a comment for flags if the plan of the other way to draft gains more, else ""."""
-    own, gain = advised_gain(plan), advised_gain(other)
+    gain_here, gain = advised_gain(plan), advised_gain(other)
     way = other.acceptance.source.draft_sampling
-    if way is None or gain <= _MORE * own:
+    if way is None or gain <= _MORE * gain_here:
         return ""
     return (
         f"# With {way} drafts (--draft-sampling {way}) K = {other.advised_gamma} gains more: "
-        f"{gain:.2f} times, not {own:.2f}.\n"
+        f"{gain:.2f} times, not {gain_here:.2f}.\n"
     )
 
 

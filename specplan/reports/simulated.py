@@ -16,31 +16,31 @@ POLICIES = {
 }  # fmt: skip
 
 
-def simulated_json(request: TrafficRequest, each: Simulated) -> dict[str, Any]:
-    result, targets = each.result, request.targets
-    data = {"rate": each.rate, "policy": each.policy, "batch": result.batch}
+def simulated_json(request: TrafficRequest, simulated: Simulated) -> dict[str, Any]:
+    result, targets = simulated.result, request.targets
+    data = {"rate": simulated.rate, "policy": simulated.policy, "batch": result.batch}
     for name, seconds in (("tpot_ms", result.token_seconds), ("ttft_ms", result.first_seconds)):
         names = [name, *(f"{name}_p{share}" for share in _PERCENTILES)]
         timed = seconds[~np.isnan(seconds)]
         data |= dict.fromkeys(names)
         if len(timed) > 0:
-            found = [timed.mean(), *np.percentile(timed, _PERCENTILES)]
-            data |= {key: 1e3 * float(value) for key, value in zip(names, found, strict=True)}
+            times = [timed.mean(), *np.percentile(timed, _PERCENTILES)]
+            data |= {key: 1e3 * float(value) for key, value in zip(names, times, strict=True)}
     return {
         **data,
         "tokens_per_second": request.replicas * result.tokens_per_second,
         "preemptions": result.preemptions,
-        "goodput": None if targets is None else each.rate * result.within(targets),
+        "goodput": None if targets is None else simulated.rate * result.within(targets),
     }
 
 
-def simulated_table(request: TrafficRequest, found: Sequence[Simulated]) -> str:
+def simulated_table(request: TrafficRequest, simulations: Sequence[Simulated]) -> str:
     def milliseconds(name: str) -> Callable[[dict[str, Any]], str]:
-        return lambda each: shown(each[name], ".4g" if (each[name] or 0) < 1e4 else ".0f")
+        return lambda cells: shown(cells[name], ".4g" if (cells[name] or 0) < 1e4 else ".0f")
 
     columns: list[Column[dict[str, Any]]] = [
         ("simulated", "{rate:g}"),
-        ("gamma", lambda each: POLICIES[each["policy"]]),
+        ("gamma", lambda cells: POLICIES[cells["policy"]]),
         ("ms/token p50", milliseconds("tpot_ms_p50")),
         ("p95", milliseconds("tpot_ms_p95")),
         ("p99", milliseconds("tpot_ms_p99")),
@@ -49,9 +49,12 @@ def simulated_table(request: TrafficRequest, found: Sequence[Simulated]) -> str:
         ("p99", milliseconds("ttft_ms_p99")),
         ("preempted", "{preemptions}"),
     ]
-    rows, targets = [simulated_json(request, each) for each in found], request.targets
+    rows, targets = (
+        [simulated_json(request, simulation) for simulation in simulations],
+        request.targets,
+    )
     if targets is not None:
         columns.append(("on target", "{within:.1f} %"))
-        for row, each in zip(rows, found, strict=True):
-            row |= {"within": 100 * each.result.within(targets)}
+        for row, simulated in zip(rows, simulations, strict=True):
+            row |= {"within": 100 * simulated.result.within(targets)}
     return table(rows, columns)

@@ -29,46 +29,46 @@ def slower_text(plan: Plan, runs: Sequence[Run] = ()) -> str:
     drafting = float(cost.drafting_seconds(gamma)) / cost.baseline_seconds
     checking = float(cost.checking_seconds(gamma)) / cost.baseline_seconds
     outside = float(cost.checking_seconds(0)) / cost.baseline_seconds - 1
-    found = f"Why slower at K = {gamma}: a block takes {block:.2f} target steps and gives "
-    found += f"{tokens:.2f} tokens"
+    reason = f"Why slower at K = {gamma}: a block takes {block:.2f} target steps and gives "
+    reason += f"{tokens:.2f} tokens"
     if tokens < FEW_TOKENS:
         return (
-            f"{found}: the draft is hardly ever right. Check that chat template, tokenizer and "
+            f"{reason}: the draft is hardly ever right. Check that chat template, tokenizer and "
             "temperature are those it was made for, or take another draft."
         )
     best = plan.optimal_gamma
     if 0 < best < gamma and tokens - plan.point(best).expected_tokens < HARDLY * (gamma - best):
         fewer = plan.point(best).expected_tokens
         return (
-            f"{found}, hardly more than the {fewer:.2f} of K = {best}: K is too large for this "
+            f"{reason}, hardly more than the {fewer:.2f} of K = {best}: K is too large for this "
             "acceptance. Lower it."
         )
     if batch > 1 and cost.own_runs and (load is None or not load.modelled):
         before = _smaller_batch(runs, gamma, batch)
         if before is not None and before[1] < block:
             return (
-                f"{found}. At batch {before[0]} a block takes {before[1]:.2f}: the draft is fast "
+                f"{reason}. At batch {before[0]} a block takes {before[1]:.2f}: the draft is fast "
                 f"enough, and no arithmetic is spare at batch {batch}. Speculate at smaller "
                 "batches only."
             )
         return (
-            f"{found}: at batch {batch} either the draft is slow or no arithmetic is spare for "
+            f"{reason}: at batch {batch} either the draft is slow or no arithmetic is spare for "
             "checking. A gain at batch 1 would show that arithmetic is scarce."
         )
     if outside > max(drafting, checking - 1 - outside) and not cost.own_runs:
         return (
-            f"{found}; {outside:.2f} of these steps are the server's time outside of both models' "
+            f"{reason}; {outside:.2f} of these steps are the server's time outside of both models' "
             "passes, for any K. Look for drafts that run without captured graphs, and for a busy "
             "CPU. A newer server may spend less."
         )
     if drafting >= checking - 1:
         return (
-            f"{found}; drafting takes {drafting:.2f} target steps (c {cost.c:.2g}). Take a "
+            f"{reason}; drafting takes {drafting:.2f} target steps (c {cost.c:.2g}). Take a "
             "smaller draft, or a head (EAGLE-3, MTP)."
         )
     of = f" at batch {batch}" if batch > 1 else ""
     return (
-        f"{found}; checking {gamma + 1} tokens takes {checking:.2f} target steps{of}: no "
+        f"{reason}; checking {gamma + 1} tokens takes {checking:.2f} target steps{of}: no "
         "arithmetic is spare there. Speculate at smaller batches only (--batch 1:64:1), or lower K."
     )
 
@@ -81,8 +81,8 @@ def _slow_gamma(plan: Plan) -> int:
         for run in plan.cost.own_runs
         if run.gamma > 0
         and any(
-            each.load == run.load and run.seconds_per_token > each.seconds_per_token
-            for each in before
+            other.load == run.load and run.seconds_per_token > other.seconds_per_token
+            for other in before
         )
     ]
     if slow:

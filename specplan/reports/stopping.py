@@ -54,7 +54,7 @@ class StoppedPlans:
 
     def json(self) -> dict[str, Any]:
         """Returns the best plan as JSON; its curve has a point for each length and threshold."""
-        found = self._thresholds
+        thresholds = self._thresholds
         return {
             **plan_json(self._best),
             # It counts a draft step per verified token, but a dropped token costs a step, too.
@@ -64,23 +64,25 @@ class StoppedPlans:
             "p_min": self._gain.p_min,
             "advised_p_min": self.exported[1],
             "p_min_gain": self._gain._asdict(),
-            "stopping_rule": found.rule._asdict(),
-            "calibration": found.reliability,
+            "stopping_rule": thresholds.rule._asdict(),
+            "calibration": thresholds.reliability,
             "drafted_error": self._drafted_error,
             "curve": [
                 {"p_min": p_min, **point}
-                for p_min, row in zip(found.p_mins, self._rows, strict=True)
+                for p_min, row in zip(thresholds.p_mins, self._rows, strict=True)
                 for point in plan_json(row)["curve"]
             ],
         }
 
     def text(self) -> str:
-        found, rule = self._thresholds, self._thresholds.rule
+        thresholds, rule = self._thresholds, self._thresholds.rule
         sampling = self._best.acceptance.source.draft_sampling
         matches = rule.confidence == "matched tokens"
         name = "least match" if matches else "p_min"
         rows = []
-        for p_min, row, acceptance in zip(found.p_mins, self._rows, found.acceptances, strict=True):
+        for p_min, row, acceptance in zip(
+            thresholds.p_mins, self._rows, thresholds.acceptances, strict=True
+        ):
             gamma = max(row.optimal_gamma, 1)
             point = plan_json(row)["curve"][gamma - 1]
             drafted = float(acceptance.drafted_per_token(gamma)) * point["expected_tokens"]
@@ -107,11 +109,11 @@ class StoppedPlans:
             opening,
             *notes_of(self._best),
             "",
-            table(rows, columns, best=lambda each: each["of"] is self._best),
+            table(rows, columns, best=lambda cells: cells["of"] is self._best),
             "",
             self._advice(name),
         ]
-        if found.reliability:
+        if thresholds.reliability:
             shares: list[Column[Mapping[str, float]]] = [
                 ("draft states", "{said:.2f}"),
                 ("is right", "{right:.2f}"),
@@ -119,7 +121,7 @@ class StoppedPlans:
                 ("tokens", "{tokens:.0f}"),
             ]
             lines += ["", "Each half of the texts is calibrated by the other half:", ""]
-            lines.append(table(found.reliability, shares))
+            lines.append(table(thresholds.reliability, shares))
         if self._drafted_error > 0:
             lines.append(
                 "Drafted tokens are an estimate, as drafts were recorded at some block starts or "
@@ -170,9 +172,9 @@ class AdaptivePlans:
         """
         rows = []
         for batch, ways in self._speeds.items():
-            whole, found = (_log_gain([ways], one, "K by batch") for one in ("oracle", "rank"))
+            whole, by_rank = (_log_gain([ways], one, "K by batch") for one in ("oracle", "rank"))
             shown = {_key(way): speed._asdict() for way, speed in ways.items()}
-            reached = found / whole if whole > 0 else None
+            reached = by_rank / whole if whole > 0 else None
             gains = {f"gain_over_{_key(other)}": _gain_over(ways, other) for other in _OTHERS}
             rows.append({"batch": batch, **shown, "oracle_gain_reached": reached, **gains})
         means = {_key(name): gain for name, gain in self._gains.items()}
@@ -206,9 +208,9 @@ class AdaptivePlans:
         speed = "{{{0}.speed_up:.2f}} ({{{0}.gamma}}, {{{0}.verified:.1f}})"
         columns: list[Column[dict[str, Any]]] = [("batch", "{batch}")]
         columns += [(way, speed.format(way)) for way in next(iter(self._speeds.values()))]
-        one, each, oracle = map(_percent, self._gains.values())
+        one, by_rank, oracle = map(_percent, self._gains.values())
         summary = (
-            f"Verification by rank: {one} over one K for all these batch sizes, {each} over the "
+            f"Verification by rank: {one} over one K for all these batch sizes, {by_rank} over the "
             f"best K of each; the oracle: {oracle} (geometric means)."
         )
         when = [self._when(other) for other in _OTHERS]

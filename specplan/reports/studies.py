@@ -42,11 +42,11 @@ def _sweep_lines(sweep: Sweep) -> list[str]:
 
     def best(loss: float) -> str:
         """Returns each decoder's largest speed-up that loses at most `loss` points of quality."""
-        found = []
+        parts = []
         for name in filter(sweep.of, ("bild", "window", "strict", "lenient")):
             row = sweep.fastest(name, loss=loss)
-            found.append(f"{name} " + ("none" if row is None else interval(row, "measured")))
-        return ", ".join(found)
+            parts.append(f"{name} " + ("none" if row is None else interval(row, "measured")))
+        return ", ".join(parts)
 
     columns: list[Column[BildRow]] = [
         ("decoder", "{decoder}"),
@@ -96,8 +96,8 @@ def aligned_text(result: dict[str, Any]) -> str:
     }
     whens = ("before", "after", "change")
     rows = []
-    for name, each in parts.items():
-        rows.append({"of": name, **{when: ranged(**each[when], form=".3f") for when in whens}})
+    for name, part in parts.items():
+        rows.append({"of": name, **{when: ranged(**part[when], form=".3f") for when in whens}})
     columns = [("on held-out prompts", "{of}"), *((when, f"{{{when}}}") for when in whens)]
     return (
         f"{table(rows, columns)}\n\n"
@@ -133,15 +133,15 @@ def analysis_text(result: Analysis) -> str:
     )
 
 
-def trained_text(found: Mapping[str, Any]) -> str:
+def trained_text(report: Mapping[str, Any]) -> str:
     """Returns a table of each trained head's accuracy, or acceptance by position for EAGLE-3."""
-    eagle3 = "held_out_acceptance" in found
-    what = "an EAGLE-3 head," if eagle3 else f"{found['heads']} heads of"
+    eagle3 = "held_out_acceptance" in report
+    what = "an EAGLE-3 head," if eagle3 else f"{report['heads']} heads of"
     at, header, first = ("position", "accepted", 1) if eagle3 else ("head", "right", 2)
-    shares = found["held_out_acceptance" if eagle3 else "held_out_accuracy"]
+    shares = report["held_out_acceptance" if eagle3 else "held_out_accuracy"]
     rows = [{"at": at, "share": share} for at, share in enumerate(shares, start=first)]
     return (
-        f"{found['output']}: {what} {found['hidden']} hidden units, {found['steps']} steps\n"
+        f"{report['output']}: {what} {report['hidden']} hidden units, {report['steps']} steps\n"
         + table(rows, [(at, "{at}"), (f"{header} on held-out text", "{share:.1%}")])
     )
 

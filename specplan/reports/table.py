@@ -137,14 +137,14 @@ def possible(
     prompts_per_second: most prompts that the server could read in a second. It cannot finish more
       requests than that (CAPACITIES).
     """
-    for each in _objects(predicted):
-        if each.get("stable") is False:  # beyond what the server sustains, and printed as such
+    for part in _objects(predicted):
+        if part.get("stable") is False:  # beyond what the server sustains, and printed as such
             continue
-        gamma = each.get("depth", each.get("gamma"))
-        for name, value in each.items():
+        gamma = part.get("depth", part.get("gamma"))
+        for name, value in part.items():
             if isinstance(value, float | int) and not isinstance(value, bool):
                 kind = name.removesuffix("_low").removesuffix("_high") if ends else name
-                low, high = _bounds(kind, gamma, each if bounded else {})
+                low, high = _bounds(kind, gamma, part if bounded else {})
                 if name in CAPACITIES:
                     high = prompts_per_second
                 slack, at = TOLERANCE * max(1.0, abs(value)), f" at gamma {gamma}"
@@ -167,8 +167,8 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
         yield value
         value = value.values()
     if isinstance(value, Iterable) and not isinstance(value, str):
-        for each in value:
-            yield from _objects(each)
+        for part in value:
+            yield from _objects(part)
 
 
 def _bounds(name: str, gamma: Any, bounded: Mapping[str, Any]) -> tuple[float, float]:

@@ -31,10 +31,10 @@ def target_grid(request: TrafficRequest) -> dict[str, Any] | None:
     if targets is None:
         return None
     rates = _rates(request)
-    each = [rate / request.replicas for rate in rates]
-    advice = pair.advice(each, request.drawn)
+    rates_of_replica = [rate / request.replicas for rate in rates]
+    advice = pair.advice(rates_of_replica, request.drawn)
     gammas = [choice.named for choice in advice]
-    states = {gamma: pair.under(gamma, each) for gamma in {0, *gammas}}
+    states = {gamma: pair.under(gamma, rates_of_replica) for gamma in {0, *gammas}}
     tokens, firsts = _around(targets.token_seconds), _around(targets.first_seconds)
     shares = []
     for token, first in product(tokens, firsts):

@@ -37,30 +37,30 @@ _RISK = (
 )
 
 
-def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
+def traffic_json(request: TrafficRequest, answer: Traffic) -> dict[str, Any]:
     demand, most = request.pair.demand, "most_requests_per_second"
     data: dict[str, Any] = {
         "prompt_tokens": demand.prompt_tokens,
         "output_tokens": demand.output_tokens,
         "replicas": request.replicas,
-        "rows": [_row_json(request.pair, row, found.draws) for row in found.rows],
-        **_interval(most, found.max_rate, found.max_rate_interval),
-        **_interval(f"{most}_without", found.max_rate_without, found.max_rate_without_interval),
-        **_interval("break_even_rate", found.break_even, found.break_even_interval),
+        "rows": [_row_json(request.pair, row, answer.draws) for row in answer.rows],
+        **_interval(most, answer.max_rate, answer.max_rate_interval),
+        **_interval(f"{most}_without", answer.max_rate_without, answer.max_rate_without_interval),
+        **_interval("break_even_rate", answer.break_even, answer.break_even_interval),
         "zero": zero_json(request),
-        "draws": found.draws,
+        "draws": answer.draws,
         "confidence": CONFIDENCE,
         "most_sequences": request.pair.drafting.max_batch(demand),
-        "schedule": ranges_json(found.schedule, undecided=found.undecided),
+        "schedule": ranges_json(answer.schedule, undecided=answer.undecided),
     }
-    if found.within_targets is not None:
+    if answer.within_targets is not None:
         both = ("slo_requests_per_second", "slo_requests_per_second_without")
-        data |= dict(zip(both, found.within_targets, strict=True))
-    if found.at_share is not None:
+        data |= dict(zip(both, answer.within_targets, strict=True))
+    if answer.at_share is not None:
         names = (f"{most}_at_share", f"{most}_at_share_without")
-        data |= {**dict(zip(names, found.at_share, strict=True)), "share": request.share}
+        data |= {**dict(zip(names, answer.at_share, strict=True)), "share": request.share}
     if request.arrivals is not None:
-        data["simulated"] = [simulated_json(request, each) for each in found.simulated]
+        data["simulated"] = [simulated_json(request, simulation) for simulation in answer.simulated]
     return possible(data, prompts_per_second=_prompts_per_second(request))
 
 
@@ -73,14 +73,14 @@ def _prompts_per_second(request: TrafficRequest) -> float:
 
 
 def traffic_text(
-    request: TrafficRequest, found: Traffic, data: Mapping[str, Any], notes: Sequence[str] = ()
+    request: TrafficRequest, answer: Traffic, data: Mapping[str, Any], notes: Sequence[str] = ()
 ) -> str:
     """Returns a table of rates, capacities and advice; data: the result of `traffic_json`."""
     pair = request.pair
-    rows = [_cells(row, each) for row, each in zip(found.rows, data["rows"], strict=True)]
-    for slow, quick, cells in zip(found.rows[::2], found.rows[1::2], rows[1::2], strict=True):
+    rows = [_cells(row, cells) for row, cells in zip(answer.rows, data["rows"], strict=True)]
+    for slow, quick, cells in zip(answer.rows[::2], answer.rows[1::2], rows[1::2], strict=True):
         if slow.stable and quick.stable:
-            times = [each.state.request_seconds(pair.demand) for each in (slow, quick)]
+            times = [row.state.request_seconds(pair.demand) for row in (slow, quick)]
             cells["speed_up"] = float((times[0] / times[1])[0]) if quick.gamma else None
     columns: list[Column[dict[str, Any]]] = [
         ("requests/s", "{rate:g}"),
@@ -91,59 +91,61 @@ def traffic_text(
         ("speed-up", "{speed_up:.2f}"),
         ("capacity", "{most_requests_per_second:.3g}"),
     ]
-    if len(found.schedule) > 1:
+    if len(answer.schedule) > 1:
         columns.append(("K by batch", "{faster:+.1f} %"))
-    if found.draws:
+    if answer.draws:
         columns += [("gain", "{chance} %"), ("risk of overload", "{risk}")]
-    chances = {row.rate: row.gain_probability for row in found.rows if row.gamma}
+    chances = {row.rate: row.gain_probability for row in answer.rows if row.gamma}
     interval, without = (
-        "" if each is None else f" ({percent()}: {each[0]:.3g} to {each[1]:.3g})"
-        for each in (found.max_rate_interval, found.max_rate_without_interval)
+        "" if ends is None else f" ({percent()}: {ends[0]:.3g} to {ends[1]:.3g})"
+        for ends in (answer.max_rate_interval, answer.max_rate_without_interval)
     )
     lines = [
-        f"Capacity: {found.max_rate:.3g} requests/s{interval} with speculation, "
-        f"{found.max_rate_without:.3g}{without} without.",
-        crossing_text(found.break_even, found.break_even_interval, chances),
-        *zero_lines(found.break_even, data["zero"]),
-        *prompts_lines(found.max_rate_without, _prompts_per_second(request)),
+        f"Capacity: {answer.max_rate:.3g} requests/s{interval} with speculation, "
+        f"{answer.max_rate_without:.3g}{without} without.",
+        crossing_text(answer.break_even, answer.break_even_interval, chances),
+        *zero_lines(answer.break_even, data["zero"]),
+        *prompts_lines(answer.max_rate_without, _prompts_per_second(request)),
     ]
-    if found.within_targets is not None:
-        rate, plain = (f"{each:.3g}" for each in found.within_targets)
+    if answer.within_targets is not None:
+        rate, plain = (f"{rate:.3g}" for rate in answer.within_targets)
         lines.append(
             f"Mean times meet your targets up to {rate} requests/s with speculation, {plain} "
             "without (p99: --simulate)."
         )
-    if found.at_share is not None:
-        rate, plain = (f"{each:.3g}" for each in found.at_share)
+    if answer.at_share is not None:
+        rate, plain = (f"{rate:.3g}" for rate in answer.at_share)
         lines.append(
             f"{100 * request.share:.0f} % of the requests meet them up to {rate} requests/s with "
             f"speculation, {plain} without."
         )
     if request.replicas > 1:
         lines.insert(0, f"Rates and capacities are of {request.replicas} replicas together.")
-    ranges = [f"{each.gamma} up to batch {each.last_batch}" for each in found.schedule]
-    what = "Undecided: gamma to measure first," if found.undecided else "Advised gamma"
+    ranges = [f"{part.gamma} up to batch {part.last_batch}" for part in answer.schedule]
+    what = "Undecided: gamma to measure first," if answer.undecided else "Advised gamma"
     apart = "A row's gamma is one for all batches of its rate, prompts included, so it may differ."
     lines.append(f"{what} by batch: {', '.join(ranges)}. {apart}")
-    if len(found.schedule) > 1:
+    if len(answer.schedule) > 1:
         lines.append("K by batch: how much faster requests are if K changes so with the batch.")
-    lines += fine_print(request, found)
-    simulated = ["", simulated_table(request, found.simulated)] if found.simulated else []
-    rates = table(rows, columns, note=lambda each: each["note"])
+    lines += fine_print(request, answer)
+    simulated = ["", simulated_table(request, answer.simulated)] if answer.simulated else []
+    rates = table(rows, columns, note=lambda cells: cells["note"])
     return "\n".join([rates, "", *map(folded, lines), *simulated, *map(folded, notes)])
 
 
-def fine_print(request: TrafficRequest, found: Traffic) -> list[str]:
+def fine_print(request: TrafficRequest, answer: Traffic) -> list[str]:
     """Returns sentences on the columns, on times that may be too short, and on captured graphs."""
-    near = [row for row in found.rows if row.near_capacity and not found.simulated]
+    near = [row for row in answer.rows if row.near_capacity and not answer.simulated]
     chunks = any(row.trusted < TRUSTED for row in near)
     short = [_LONG_CHUNKS if chunks else _NEAR] * bool(near)
-    gammas = {row.gamma for row in found.rows} - {0}
-    return [*[_RISK] * bool(found.draws), *short, *graphs_lines(request.pair, gammas)]
+    gammas = {row.gamma for row in answer.rows} - {0}
+    return [*[_RISK] * bool(answer.draws), *short, *graphs_lines(request.pair, gammas)]
 
 
 def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
-    token, first = (float(each[0]) for each in (row.state.token_seconds, row.state.first_seconds))
+    token, first = (
+        float(seconds[0]) for seconds in (row.state.token_seconds, row.state.first_seconds)
+    )
     output_tokens, most = pair.demand.output_tokens, pair.server(row.gamma).max_batch(pair.demand)
     several, batch = output_tokens > 1, row.state.batch[0] if row.stable else most
     data: dict[str, Any] = {
@@ -175,7 +177,9 @@ def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
 
 def _by_batch_json(pair: Pair, row: TrafficRow, state: Steady) -> dict[str, float | None]:
     """Returns the times with K by batch, and by how many per cent requests are faster with it."""
-    seconds, fixed = (float(each.request_seconds(pair.demand)[0]) for each in (state, row.state))
+    seconds, fixed = (
+        float(loaded.request_seconds(pair.demand)[0]) for loaded in (state, row.state)
+    )
     both = row.stable and bool(state.stable[0])
     # K by batch is one K once all slots are taken: its capacity is at most the best one.
     most = min(float(state.max_rate), max(float(pair.max_rate), float(pair.max_rate_without)))
@@ -194,7 +198,7 @@ def _interval(
     """Returns the JSON fields of a number and its interval, multiplied by `scale`."""
     low, high = ends or (None, None)
     fields = {name: value, f"{name}_low": low, f"{name}_high": high}
-    return {key: None if each is None else scale * each for key, each in fields.items()}
+    return {key: None if value is None else scale * value for key, value in fields.items()}
 
 
 def _cells(row: TrafficRow, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -208,7 +212,7 @@ def _cells(row: TrafficRow, data: Mapping[str, Any]) -> dict[str, Any]:
     else:
         time = f"{1e3 * row.state.token_seconds[0]:.2f}"
         if row.token_seconds is not None:
-            low, high = (1e3 * each for each in row.token_seconds)
+            low, high = (1e3 * seconds for seconds in row.token_seconds)
             time += f" {bounds(low, high, '.1f').replace('inf', 'overloaded')}"
     notes = ["!"] * cells["beyond_graphs"] + ["~"] * row.near_capacity
     notes += ["misses the targets"] if row.on_target is False and row.stable else []

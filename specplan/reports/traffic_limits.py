@@ -87,8 +87,8 @@ def crossing_text(
     ends: interval of `crossing`; None: exact. chances: probability of a gain by rate.
     """
     words = [(certainty(odds), f"{rate:g}") for rate, odds in chances.items() if odds is not None]
-    each = [f"{word} at {', '.join(r for w, r in words if w == word)}" for word in dict(words)]
-    odds = f" A gain, by requests/s: {'; '.join(each)}." if each else ""
+    by_word = [f"{word} at {', '.join(r for w, r in words if w == word)}" for word in dict(words)]
+    odds = f" A gain, by requests/s: {'; '.join(by_word)}." if by_word else ""
     if crossing is None or crossing == 0:
         sure = ends is None or ends[0] == ends[1]
         verb, advice = ("shortens", "") if crossing is None else ("lengthens", ": do not speculate")

@@ -91,8 +91,8 @@ def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
     ranks, more = ", ".join(f"{rate:.3f}" for rate in rates[:8]), ", ..." if len(rates) > 8 else ""
     opening = folded(f"acceptance by rank {ranks}{more}; sum {sum(rates):.3f}")
     lines = ["(of the trees that yield most tokens at their size and depth)", ""]
-    for row, each in zip(rows, data["rows"], strict=True):
-        prefix = "" if len(rows) == 1 else f"Batch {each['batch']}: "
+    for row, numbers in zip(rows, data["rows"], strict=True):
+        prefix = "" if len(rows) == 1 else f"Batch {numbers['batch']}: "
         lines.append(prefix + _advice(row))
         if row.advice.undecided:
             chance = percentage(row.advice.gain_probability or 0.0)
@@ -100,7 +100,7 @@ def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
                 f"Whether a draft gains is undecided ({chance} %): measure K = 0 and K = "
                 f"{row.advice.named} first."
             )
-        speed, low, high = (each[f"tokens_per_second{end}"] for end in ("", "_low", "_high"))
+        speed, low, high = (numbers[f"tokens_per_second{end}"] for end in ("", "_low", "_high"))
         if speed is not None:
             between = "" if low is None else f" {bounds(low, high, '.0f')}"
             lines.append(f"{speed:.0f} tokens/s in all{between}.")
@@ -133,9 +133,9 @@ def _batches(rows: Sequence[Mapping[str, Any]]) -> str:
         ("chain K", "{chain[nodes]}"),
         ("speed-up", "{chain[improvement_factor]:.2f}"),
     ]
-    if all(each["tokens_per_second"] is not None for each in rows):
+    if all(cells["tokens_per_second"] is not None for cells in rows):
         columns += [
-            (MS, lambda each: f"{1e3 * each['batch'] / each['tokens_per_second']:.2f}"),
+            (MS, lambda cells: f"{1e3 * cells['batch'] / cells['tokens_per_second']:.2f}"),
             (TOKENS, "{tokens_per_second:.1f}"),
         ]
     return table(rows, columns)

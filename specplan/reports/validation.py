@@ -20,9 +20,13 @@ _INTERVALS = (
 
 def rows_table(validation: Validation, *, wide: bool) -> str:
     """Returns the table of one draft at one temperature; wide: add columns past 80 characters."""
-    rows, first, own = validation.rows, validation.rows[0], validation.rows[0].draft_temperature
+    rows, first, temperature = (
+        validation.rows,
+        validation.rows[0],
+        validation.rows[0].draft_temperature,
+    )
     best = fastest([row for row in rows if not row.doubts], lambda row: row.measured)
-    drawn = "" if own in (None, first.temperature) else f", draft {own:g}"
+    drawn = "" if temperature in (None, first.temperature) else f", draft {temperature:g}"
     heading = (
         f"draft {_short(first.draft)}, temperature {first.temperature:g}{drawn}: alpha "
         f"{first.alpha:.3f}, c {shown(first.c, '.3f')}"
@@ -38,7 +42,7 @@ def summary_lines(summary: Mapping[str, Any], validations: Sequence[Validation])
     """Returns sentences on the setup, the measured costs, and the accuracy of predictions."""
     rows = [row for validation in validations for row in validation.rows]
     tokens, repeats = sum(row.tokens for row in rows), summary["repeats"]
-    threads, counts = validations[0].threads, {each.prompts for each in validations}
+    threads, counts = validations[0].threads, {validation.prompts for validation in validations}
     prompts = " to ".join(map(str, sorted({min(counts), max(counts)})))
     timings = "timed once" if repeats == 1 else f"the median of each block's {repeats} timings"
     lines = [

@@ -23,5 +23,5 @@ class RooflineOptions(
     def make(self) -> CostInput:
         from specplan.api.roofline import Roofline
 
-        settings = {each.name: getattr(self, each.name) for each in fields(self)}
+        settings = {part.name: getattr(self, part.name) for part in fields(self)}
         return Roofline(**settings | {"runs": self.runs or ()})

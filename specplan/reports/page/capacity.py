@@ -12,14 +12,14 @@ _SHOWN = 2.0
 _READING = "Coloured as the lines: the {} interval of each capacity; grey: beyond both."
 
 
-def capacity_spans(found: Mapping[str, Any], rates: Sequence[float]) -> list[Span]:
+def capacity_spans(answer: Mapping[str, Any], rates: Sequence[float]) -> list[Span]:
     """Returns the interval of the capacity with speculation and without, and what is beyond.
 
     Ranges that begin far above the stated rates are left out.
     """
-    ends = [(found.get(f"{_MOST}{way}_low"), found.get(f"{_MOST}{way}_high"))
+    ends = [(answer.get(f"{_MOST}{way}_low"), answer.get(f"{_MOST}{way}_high"))
             for way in ("", "_without")]  # fmt: skip
-    capacity = max(found[_MOST], found[f"{_MOST}_without"])
+    capacity = max(answer[_MOST], answer[f"{_MOST}_without"])
     last = min(
         _SHOWN * max(rates), max(*rates, 1.05 * max(capacity, *(high or 0.0 for _, high in ends)))
     )
@@ -32,8 +32,8 @@ def capacity_spans(found: Mapping[str, Any], rates: Sequence[float]) -> list[Spa
     return [*spans, *([Span(edge, last, "beyond")] if edge < last else [])]
 
 
-def reading(found: Mapping[str, Any]) -> str:
+def reading(answer: Mapping[str, Any]) -> str:
     """Returns how to read the ranges."""
-    if found.get(f"{_MOST}_low") is None:
+    if answer.get(f"{_MOST}_low") is None:
         return "Grey: beyond the capacity."
     return _READING.format(percent())

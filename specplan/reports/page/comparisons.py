@@ -23,15 +23,15 @@ _SPEED = "speed-up"
 
 def comparison_section(document: Document) -> Section:
     """Returns the section of the JSON of `specplan compare`."""
-    found, rows = document.data, document.data["differences"]
-    sides = {side.upper(): found[side] for side in "ab"}
+    comparison, rows = document.data, document.data["differences"]
+    sides = {side.upper(): comparison[side] for side in "ab"}
     gains = [point for point in rows if point["number"].startswith(_SPEED)]
     names = [point["number"].removeprefix("speed-up at gamma ") for point in gains]
     bars = [
-        each
+        bar
         for colour, side in enumerate("ab")
-        for each in series(
-            f"{side.upper()}: {short_name(found[side]['draft'])}", colour,
+        for bar in series(
+            f"{side.upper()}: {short_name(comparison[side]['draft'])}", colour,
             ((at, point[side]) for at, point in enumerate(gains)), "bars",
         )
     ]  # fmt: skip
@@ -59,8 +59,8 @@ def comparison_section(document: Document) -> Section:
         kind="Comparison",
         about=", ".join(f"{name} = {short_name(side['draft'])} for {short_name(side['target'])}"
                         for name, side in sides.items()),
-        headline=found["verdict"],
-        sure=[f"Paired over {found['a']['prompts']} prompts. Intervals: {percent()}."],
+        headline=comparison["verdict"],
+        sure=[f"Paired over {comparison['a']['prompts']} prompts. Intervals: {percent()}."],
         charts=charts if gains else [],
         tables=[Table("A and B", ["", "A", "B", "B minus A", ""], cells)],
         inputs=[
@@ -120,7 +120,7 @@ def validation_section(document: Document) -> Section:
     columns = ["", "predicted", "predicted ahead", "measured", "error %", ""]
     tables = [Table("Speed-ups", columns, cells)]
     if parts:
-        seconds = [[name, *(number(each, 3) for each in times)] for name, times in parts]
+        seconds = [[name, *(number(seconds, 3) for seconds in times)] for name, times in parts]
         tables.append(
             Table("Where the time goes, seconds", ["", "draft", "verify", "other"], seconds)
         )

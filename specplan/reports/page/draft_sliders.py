@@ -77,8 +77,8 @@ def scaled(cost: CostModel, drafting: float, checking: float) -> CostModel:
     return replace(
         cost,
         target_seconds={
-            n: step + checking * (each - step) for n, each in cost.target_seconds.items()
+            n: step + checking * (seconds - step) for n, seconds in cost.target_seconds.items()
         },
         draft_seconds=drafting * cost.draft_seconds,
-        draft_curve={gamma: drafting * each for gamma, each in cost.draft_curve.items()},
+        draft_curve={gamma: drafting * seconds for gamma, seconds in cost.draft_curve.items()},
     )

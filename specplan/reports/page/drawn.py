@@ -45,7 +45,7 @@ def _draw(axes: drawing.Axes, chart: Chart) -> None:
         if _share(chart, span) * _LETTERS > len(span.label):
             drawing.note(axes, span.label, (span.first, 0.98), within=("data", "axes fraction"),
                          offset=(2, 0), align="left top")  # fmt: skip
-    bars = [each for each in chart.series if each.mark == "bars"]
+    bars = [series for series in chart.series if series.mark == "bars"]
     for level in chart.levels:
         if chart.categories:
             axes.axhline(level.y, color=drawing.GREY, linewidth=1, label=level.label)
@@ -53,17 +53,17 @@ def _draw(axes: drawing.Axes, chart: Chart) -> None:
         axes.axhline(level.y, color=drawing.GREY, linewidth=1)
         drawing.note(axes, level.label, (0.0, level.y), within=("axes fraction", "data"),
                      offset=(4, 3), align="left bottom")  # fmt: skip
-    for at, each in enumerate(chart.series):
-        if each.mark == "bars":
-            _bars(axes, each, bars)
+    for at, drawn in enumerate(chart.series):
+        if drawn.mark == "bars":
+            _bars(axes, drawn, bars)
         else:
             side = at - (len(chart.series) - 1) / 2
-            _points(axes, each, _DODGE * side if chart.categories and not bars else 0.0)
+            _points(axes, drawn, _DODGE * side if chart.categories and not bars else 0.0)
     for label, x, y in chart.marks:
         axes.plot(x, y, "D", color=drawing.INK, markersize=7)
         drawing.note(axes, label, (x, y), offset=(0, 8), align="center bottom")
     if chart.logarithmic:
-        first, last = (end(span.x for each in chart.series for span in each.points)
+        first, last = (end(span.x for series in chart.series for span in series.points)
                        for end in (min, max))  # fmt: skip
         drawing.octaves_on_x(axes, [2**at for at in range(16) if first <= 2**at <= last])
     elif chart.categories:
@@ -72,7 +72,7 @@ def _draw(axes: drawing.Axes, chart: Chart) -> None:
         axes.set_xlim(-0.5, len(chart.categories) - 0.5)
         if long:
             axes.tick_params(axis="x", rotation=30)
-    elif all(point.x == round(point.x) for each in chart.series for point in each.points):
+    elif all(point.x == round(point.x) for series in chart.series for point in series.points):
         drawing.count_on(axes.xaxis)
     axes.margins(y=0.12)
     if len(chart.series) > 1 or (chart.categories and chart.levels):
@@ -85,8 +85,8 @@ def _colour(index: int) -> str:
 
 def _share(chart: Chart, span: Span) -> float:
     """Returns the share of the horizontal axis that a span takes."""
-    ends = [end for each in chart.spans for end in (each.first, each.last)]
-    ends += [point.x for each in chart.series for point in each.points]
+    ends = [end for span in chart.spans for end in (span.first, span.last)]
+    ends += [point.x for series in chart.series for point in series.points]
     low, high, first, last = min(ends), max(ends), span.first, span.last
     if chart.logarithmic:
         low, high, first, last = (math.log(end) for end in (low, high, first, last))

@@ -103,8 +103,8 @@ def smallest_near(factors: Floats, near: float = NEAR) -> NDArray[np.int64]:
     """
     with_none = np.concatenate([np.ones((*factors.shape[:-1], 1)), factors], axis=-1)
     best = with_none.max(axis=-1, keepdims=True)
-    found: NDArray[np.int64] = np.argmax(with_none >= (1 - near) * best, axis=-1)
-    return found
+    places: NDArray[np.int64] = np.argmax(with_none >= (1 - near) * best, axis=-1)
+    return places
 
 
 def _speed_ups(alphas: Floats, cs: Floats, slopes: Floats) -> Floats:
@@ -115,8 +115,8 @@ def _speed_ups(alphas: Floats, cs: Floats, slopes: Floats) -> Floats:
         [CostModel({1: 1.0, 2: 1.0 + slope}, c).block_seconds(gammas) for slope in slopes]
         for c in cs
     ])  # fmt: skip
-    found: Floats = tokens[:, None, None, :] / blocks
-    return found
+    factors: Floats = tokens[:, None, None, :] / blocks
+    return factors
 
 
 def tokens_per_call(alphas: Iterable[float], most: int) -> Floats:

@@ -94,9 +94,9 @@ class Document:
 def _model(value: str) -> str:
     """Returns the names of models from paths of config.json, folders, names, or `size --draft`."""
     names = []
-    for each in value.split(_REPEATED):
-        stated = dict(part.split("=", 1) for part in each.split(",") if "=" in part)
-        path = Path(stated.get("name", stated.get("config", each)))
+    for listed in value.split(_REPEATED):
+        stated = dict(part.split("=", 1) for part in listed.split(",") if "=" in part)
+        path = Path(stated.get("name", stated.get("config", listed)))
         in_folder = path.parts[-1:] == ("config.json",)
         names.append(path.parent.name if in_folder else path.name.removesuffix(".json"))
     return " or ".join(names)
@@ -134,7 +134,7 @@ class Inputs:
 def read_inputs(paths: Sequence[Path]) -> Inputs:
     """Returns the files' contents; refuses files that no command writes."""
     files = [(path.name, _read(path)) for path in paths]
-    profiles = [(name, each) for name, each in files if isinstance(each, Profile)]
+    profiles = [(name, content) for name, content in files if isinstance(content, Profile)]
     drafts = [short_name(profile.setup.draft) for _, profile in profiles]
     named = []
     for draft, (name, profile) in zip(drafts, profiles, strict=True):
@@ -142,7 +142,7 @@ def read_inputs(paths: Sequence[Path]) -> Inputs:
         named.append(Named(shown, name, profile))
     return Inputs(
         tuple(named),
-        tuple(each for _, each in files if isinstance(each, Document)),
+        tuple(content for _, content in files if isinstance(content, Document)),
     )
 
 
@@ -156,8 +156,10 @@ def recognised(data: object) -> str | None:
     rows = data.get("rows")
     first = rows[0] if isinstance(rows, list) and rows else None
     by_rows = {"plans": "advised_gamma", "validate": "measured"}
-    found = (kind for kind, key in by_rows.items() if isinstance(first, dict) and key in first)
-    return next(kinds, next(found, None))
+    kinds_of_rows = (
+        kind for kind, key in by_rows.items() if isinstance(first, dict) and key in first
+    )
+    return next(kinds, next(kinds_of_rows, None))
 
 
 # Readers that check files, by kind; None: not known.

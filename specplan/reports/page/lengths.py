@@ -73,18 +73,18 @@ def ranges_of(data: Json, settings: Sequence[str]) -> list[Part]:
     elif data.get("by_context"):
         ranges = [(part["last_context"], part["gamma"]) for part in data["by_context"]]
     undecided = {point[name]: fits(point) and point["test_gamma"] is not None for point in rows}
-    found: list[Part] = []
+    parts: list[Part] = []
     first = rows[0][name]
     for last, gamma in ranges:
         inside = {at: undecided[at] for at in undecided if first <= at <= last} or {last: False}
         ends = [at for at, after in pairwise(inside) if inside[at] != inside[after]] + [last]
         for end in ends:
             state = None if not gamma else not inside[max(at for at in inside if at <= end)]
-            if found and (found[-1].gamma, found[-1].state) == (gamma, state):
-                first = found.pop().first
-            found.append(Part(first, end, gamma, state))
+            if parts and (parts[-1].gamma, parts[-1].state) == (gamma, state):
+                first = parts.pop().first
+            parts.append(Part(first, end, gamma, state))
             first = end + 1
-    return found
+    return parts
 
 
 def _length(point: Json) -> int:

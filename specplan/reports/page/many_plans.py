@@ -183,9 +183,9 @@ def _speeds(rows: Sequence[Json], settings: Sequence[str]) -> list[Chart]:
             ", ".join(SETTINGS[name] for name in settings),
             "tokens/s",
             [
-                each
+                bars
                 for colour, (name, values) in enumerate(speeds.items())
-                for each in series(name, colour, enumerate(values), "bars")
+                for bars in series(name, colour, enumerate(values), "bars")
             ],
             categories=_names(rows, settings),
         )

@@ -23,25 +23,25 @@ _RATES = ("accepted_by_position", "conditional")
 
 def observation_section(document: Document) -> Section:
     """Returns the section of the JSON of `specplan observe`."""
-    found, source = document.data, document.data["source"]
-    plan = found.get("plan")
-    length = f"{found['block_efficiency']:.2f} tokens per call at K = {found['gamma']}"
-    share = f"{100 * found['accepted_fraction']:.0f} % of {found['drafted']:,} drafted tokens"
-    sure = [f"Accepted: {share}, in {found['drafts']:,} drafts."]
-    if found.get("iid_consistent") is False:
+    observed, source = document.data, document.data["source"]
+    plan = observed.get("plan")
+    length = f"{observed['block_efficiency']:.2f} tokens per call at K = {observed['gamma']}"
+    share = f"{100 * observed['accepted_fraction']:.0f} % of {observed['drafted']:,} drafted tokens"
+    sure = [f"Accepted: {share}, in {observed['drafts']:,} drafts."]
+    if observed.get("iid_consistent") is False:
         sure.append("Positions are not accepted equally often, and plans count that.")
-    further = [name for name in _RATES if found[name]]
+    further = [name for name in _RATES if observed[name]]
     names = {
         "accepted_by_position": "accepted, of all drafts",
         "conditional": "if those before are",
     }
     made = [
-        each
+        points
         for colour, name in enumerate(further)
-        for each in series(
+        for points in series(
             names[name], colour,
             ((at, rate["value"], rate["low"], rate["high"])
-             for at, rate in enumerate(found[name], 1)),
+             for at, rate in enumerate(observed[name], 1)),
         )
     ]  # fmt: skip
     chart = Chart(
@@ -53,18 +53,18 @@ def observation_section(document: Document) -> Section:
     if plan is not None:
         charts.insert(0, curve_chart(plan, plan["curve"]))
         sure = [f"Observed: {length}.", *sureness(plan), *sure]
-    if found.get("drift") is not None:
-        sure.insert(0, _drift(found["drift"]))
-    charts += _history(found.get("history") or ())
+    if observed.get("drift") is not None:
+        sure.insert(0, _drift(observed["drift"]))
+    charts += _history(observed.get("history") or ())
     served = " ".join(filter(None, [source["kind"], source.get("version"), source.get("model")]))
     cells = [
         [str(at), _rate(rate), _rate(other)]
         for at, (rate, other) in enumerate(
-            zip(found["accepted_by_position"], found["conditional"], strict=True), 1
+            zip(observed["accepted_by_position"], observed["conditional"], strict=True), 1
         )
     ]
-    alpha = found["alpha_iid"]
-    inputs = [("server", served), ("drafts", f"{found['drafts']:,}"), *document.inputs]
+    alpha = observed["alpha_iid"]
+    inputs = [("server", served), ("drafts", f"{observed['drafts']:,}"), *document.inputs]
     if alpha is not None:
         inputs.append(("α, if positions were equal", _rate(alpha)))
     return Section(
@@ -84,18 +84,18 @@ def observation_section(document: Document) -> Section:
     )
 
 
-def _drift(found: Json) -> str:
-    moved = tuple(Moved(**each) for each in found["moved"])
-    fields = {name: found[name] for name in Drift._fields}
-    return drift_text(Drift(**fields | {"moved": moved}), best_gamma=found["best_gamma"])
+def _drift(observed: Json) -> str:
+    moved = tuple(Moved(**position) for position in observed["moved"])
+    fields = {name: observed[name] for name in Drift._fields}
+    return drift_text(Drift(**fields | {"moved": moved}), best_gamma=observed["best_gamma"])
 
 
 def _history(intervals: Sequence[Json]) -> list[Chart]:
     """Returns the chart of a followed server's tokens per call; [] for a single interval."""
     if len(intervals) < _LEAST_INTERVALS:
         return []
-    points = ((at, each["length"], each["low"], each["high"], each["clock"])
-              for at, each in enumerate(intervals, 1))  # fmt: skip
+    points = ((at, interval["length"], interval["low"], interval["high"], interval["clock"])
+              for at, interval in enumerate(intervals, 1))  # fmt: skip
     return [
         Chart(
             "history", "Tokens per call since the start",
@@ -113,13 +113,13 @@ def _rate(rate: dict[str, float]) -> str:
 
 def tree_section(document: Document) -> Section:
     """Returns the section of the JSON of `specplan tree`."""
-    found = document.data
-    rows = found["rows"]
+    answer = document.data
+    rows = answer["rows"]
     names = [str(point["batch"]) for point in rows]
     made = [
-        each
+        bars
         for colour, (name, label) in enumerate(_TREES.items())
-        for each in series(
+        for bars in series(
             label, colour,
             ((at, point[name]["improvement_factor"]) for at, point in enumerate(rows)), "bars",
         )
@@ -150,7 +150,7 @@ def tree_section(document: Document) -> Section:
         for point in rows
     ]  # fmt: skip
     columns = ["batch", "tree: tokens", "per call", "speed-up", "chain: K", "per call", "speed-up"]
-    rates = ", ".join(f"{rate:g}" for rate in found["acceptance_by_rank"])
+    rates = ", ".join(f"{rate:g}" for rate in answer["acceptance_by_rank"])
     return Section(
         kind="Tree",
         about=document.about,
@@ -165,5 +165,5 @@ def tree_section(document: Document) -> Section:
         flags=document.flags,
         inputs=[("acceptance by rank", rates), *document.inputs],
         command=document.command,
-        notes=found.get("notes") or (),
+        notes=answer.get("notes") or (),
     )  # fmt: skip

@@ -91,9 +91,9 @@ def page_json(inputs: Inputs, made: Sequence[Section], exported: Flags) -> dict[
     """Returns the page's advice, and its ranking of drafts, as a JSON object."""
     drafts = ranked(inputs.profiles)
     tunings = [
-        {"file": each.file, "confidence": tuned.confidence, "advised": builtins(tuned.advised)}
-        for each in inputs.documents
-        if _SECTIONS[each.kind] is tuning_section and (tuned := tuned_of(each))
+        {"file": document.file, "confidence": tuned.confidence, "advised": builtins(tuned.advised)}
+        for document in inputs.documents
+        if _SECTIONS[document.kind] is tuning_section and (tuned := tuned_of(document))
     ]
     top = answer(drafts, exported) if drafts else {"headline": made[0].headline}
     parts = [{"kind": part.kind, "about": part.about, "headline": part.headline} for part in made]

@@ -147,12 +147,12 @@ def in_words(section: Section) -> Section:
 
     tables = [
         replace(
-            each,
-            caption=said(each.caption),
-            columns=list(map(said, each.columns)),
-            rows=[list(map(said, row)) for row in each.rows],
+            table,
+            caption=said(table.caption),
+            columns=list(map(said, table.columns)),
+            rows=[list(map(said, row)) for row in table.rows],
         )
-        for each in section.tables
+        for table in section.tables
     ]
     charts = [
         replace(chart, title=said(chart.title), reading=said(chart.reading), x=said(chart.x))
@@ -185,9 +185,9 @@ def number(value: float | None, digits: int = 2) -> str:
     return table.shown(value, f",.{digits}f")
 
 
-def ranged(found: Mapping[str, Any], name: str, digits: int = 2) -> str:
+def ranged(row: Mapping[str, Any], name: str, digits: int = 2) -> str:
     """Returns `name` of a JSON object with `name_low` and `name_high`, if they are there."""
-    value, low, high = (found.get(f"{name}{end}") for end in ("", "_low", "_high"))
+    value, low, high = (row.get(f"{name}{end}") for end in ("", "_low", "_high"))
     return table.ranged(value, low, high, f",.{digits}f")
 
 

@@ -38,43 +38,45 @@ SETTINGS = {
 
 def plan_section(document: Document) -> Section:
     """Returns the section of the JSON of `specplan plan` for one setting."""
-    found = document.data
-    points = found["curve"]
+    answer = document.data
+    points = answer["curve"]
     return Section(
         kind="Plan",
         about=document.about,
-        headline=headline(found, points),
-        sure=sureness(found),
-        charts=[curve_chart(found, points)],
-        tables=[curve_table(found, points)],
+        headline=headline(answer, points),
+        sure=sureness(answer),
+        charts=[curve_chart(answer, points)],
+        tables=[curve_table(answer, points)],
         flags=document.flags,
-        inputs=[*document.inputs, *plan_inputs(found)],
+        inputs=[*document.inputs, *plan_inputs(answer)],
         command=document.command,
-        notes=found["notes"],
-        explorer=_explorer(found),
+        notes=answer["notes"],
+        explorer=_explorer(answer),
     )
 
 
-def _explorer(found: Json) -> dict[str, Any] | None:
+def _explorer(answer: Json) -> dict[str, Any] | None:
     """Returns the grid of the sliders; None where positions differ or the rate was counted."""
-    if found["verification_free"] and found["acceptance"]["kind"] == "iid":
-        start = {"name": "this plan", "alpha": found["alpha"], "c": found["c"], "slope": 0.0}
+    if answer["verification_free"] and answer["acceptance"]["kind"] == "iid":
+        start = {"name": "this plan", "alpha": answer["alpha"], "c": answer["c"], "slope": 0.0}
         return ratio_grid([start])
-    return plan_grid([found], {})
+    return plan_grid([answer], {})
 
 
-def headline(found: Json, points: Sequence[Json]) -> str:
+def headline(answer: Json, points: Sequence[Json]) -> str:
     """Returns the advice of a plan in one sentence; points: its curve, empty for a row of many."""
-    if found.get("fits") is False:
+    if answer.get("fits") is False:
         return "The models do not fit into memory: no K is advised."
-    if found.get("kept") is not None:
-        return str(found["kept"]["sentence"])
-    advised, test, drafting = found["advised_gamma"], found["test_gamma"], found.get("drafting")
+    if answer.get("kept") is not None:
+        return str(answer["kept"]["sentence"])
+    advised, test, drafting = answer["advised_gamma"], answer["test_gamma"], answer.get("drafting")
     named = advised or test
     gain = ""
     point = next((point for point in points if point["gamma"] == named), None)
     if point is None:
-        point = next((each for each in (drafting, found) if each and each["gamma"] == named), None)
+        point = next(
+            (point for point in (drafting, answer) if point and point["gamma"] == named), None
+        )
     if point is not None:
         gain = f": {_times(point)}"
     if advised:
@@ -92,37 +94,37 @@ def _times(point: Json) -> str:
     return f"{ranged(point, 'improvement_factor')} times the speed without speculation"
 
 
-def sureness(found: Json) -> list[str]:
+def sureness(answer: Json) -> list[str]:
     """Returns sentences on the odds of a gain, the next run and memory."""
-    lines, probability = [], found.get("gain_probability")
+    lines, probability = [], answer.get("gain_probability")
     if probability is not None:
         words, share = certainty(probability), percentage(probability)
         lines.append(
             f"A loss is likelier ({100 - share} %)." if words == "a loss is likelier"
             else f"A gain is {words} ({share} %). Intervals: {percent()}."
         )  # fmt: skip
-    if found.get("why_slower") is not None:
-        lines.append(found["why_slower"])
-    if found.get("fastest_run") is not None:
-        lines.append(found["fastest_run"]["sentence"])
-    further = found.get("next_run")
+    if answer.get("why_slower") is not None:
+        lines.append(answer["why_slower"])
+    if answer.get("fastest_run") is not None:
+        lines.append(answer["fastest_run"]["sentence"])
+    further = answer.get("next_run")
     if further is not None:
         lines.append(f"Next run: K = {further['gamma']}, {further['reason']}.")
-    if found.get("cap_binds"):
+    if answer.get("cap_binds"):
         lines.append("The largest K that was allowed is the best: a longer draft may gain.")
     return lines
 
 
-def curve_chart(found: Json, points: Sequence[Json], key: str = "speed-up") -> Chart:
+def curve_chart(answer: Json, points: Sequence[Json], key: str = "speed-up") -> Chart:
     """Returns the speed-up by K, with its interval, the measured runs and the advice."""
     band = "improvement_factor_low" in points[0]
-    last = max(_ROWS_LEAST, 2 * max(found["optimal_gamma"], found["advised_gamma"] or 0) + 2)
+    last = max(_ROWS_LEAST, 2 * max(answer["optimal_gamma"], answer["advised_gamma"] or 0) + 2)
     shown = points[:last]
     measured = [point for point in shown if point.get("measured")]
     gammas = [point["gamma"] for point in shown]
     marks = [
         (label, gamma, point["improvement_factor"])
-        for label, gamma in _marked(found).items()
+        for label, gamma in _marked(answer).items()
         for point in shown
         if point["gamma"] == gamma
     ]
@@ -146,8 +148,8 @@ def curve_chart(found: Json, points: Sequence[Json], key: str = "speed-up") -> C
     )  # fmt: skip
 
 
-def _marked(found: Json) -> dict[str, int]:
-    advised, best, test = found["advised_gamma"], found["optimal_gamma"], found["test_gamma"]
+def _marked(answer: Json) -> dict[str, int]:
+    advised, best, test = answer["advised_gamma"], answer["optimal_gamma"], answer["test_gamma"]
     if advised is None:
         return {"best": best}
     if advised == best:
@@ -168,9 +170,9 @@ def _columns(points: Sequence[Json]) -> list[list[Any]]:
     return [list(column) for column in zip(*map(interval, points), strict=True)]
 
 
-def curve_table(found: Json, points: Sequence[Json]) -> Table:
+def curve_table(answer: Json, points: Sequence[Json]) -> Table:
     """Returns the speed-ups by K, up to some K beyond the advised one."""
-    last = max(_ROWS_LEAST, _ROWS_PAST + max(found["optimal_gamma"], found["advised_gamma"] or 0))
+    last = max(_ROWS_LEAST, _ROWS_PAST + max(answer["optimal_gamma"], answer["advised_gamma"] or 0))
     shown = points[:last]
     columns = ["K", "tokens per call", "speed-up"]
     odds = any(point["gain_probability"] is not None for point in shown)
@@ -187,19 +189,19 @@ def curve_table(found: Json, points: Sequence[Json]) -> Table:
         for point in shown
     ]
     gammas = [point["gamma"] for point in shown]
-    advised = found["advised_gamma"]
+    advised = answer["advised_gamma"]
     return Table(
         "By draft length", columns, cells, gammas.index(advised) if advised in gammas else None
     )
 
 
-def plan_inputs(found: Json) -> list[tuple[str, str]]:
+def plan_inputs(answer: Json) -> list[tuple[str, str]]:
     """Returns names and values of the inputs of a plan."""
     names = {"alpha": "α", "c": "c", "c_hat": "c of operations", **SETTINGS, "dtype": "weights",
              "baseline_ms_per_token": "ms per token without speculation",
              "baseline_tokens_per_second": "tokens per second without speculation"}  # fmt: skip
-    pairs = [(label, found.get(name)) for name, label in names.items()]
-    more = {} if found.get("verification_free") else {"c": _MORE}
+    pairs = [(label, answer.get(name)) for name, label in names.items()]
+    more = {} if answer.get("verification_free") else {"c": _MORE}
     return [
         (label, (f"{value:.4g}" if isinstance(value, float) else str(value)) + more.get(label, ""))
         for label, value in pairs

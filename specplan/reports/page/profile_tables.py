@@ -8,8 +8,12 @@ from specplan.reports.page.pictures import Table, between, number
 from specplan.reports.table import ranged
 
 
-def _estimate(found: Alpha | Estimate | None, digits: int = 3) -> str:
-    return "-" if found is None else ranged(found.value, found.low, found.high, f",.{digits}f")
+def _estimate(estimate: Alpha | Estimate | None, digits: int = 3) -> str:
+    return (
+        "-"
+        if estimate is None
+        else ranged(estimate.value, estimate.low, estimate.high, f",.{digits}f")
+    )
 
 
 def ranking(drafts: Sequence[Named]) -> Table:
@@ -40,13 +44,13 @@ def by_kind(drafts: Sequence[Named]) -> list[Table]:
             cells = [
                 [
                     name,
-                    str(each.alpha.prompts),
-                    _estimate(each.alpha),
-                    _estimate(each.tokens_per_call[gamma], 2),
-                    _estimate(each.improvement_factor[gamma], 2),
-                    str(each.optimal_gamma or "none"),
+                    str(workload.alpha.prompts),
+                    _estimate(workload.alpha),
+                    _estimate(workload.tokens_per_call[gamma], 2),
+                    _estimate(workload.improvement_factor[gamma], 2),
+                    str(workload.optimal_gamma or "none"),
                 ]
-                for name, each in workloads.items()
+                for name, workload in workloads.items()
             ]
             tables.append(Table(f"By {by}: {draft.name}, K = {gamma}", [by, *columns], cells))
     return tables
@@ -66,19 +70,19 @@ def shares(drafts: Sequence[Named]) -> list[Table]:
 
 def setup(draft: Named, *, several: bool) -> list[tuple[str, str]]:
     """Returns names and values of a draft's setup; several: whether names need the draft's."""
-    found, prefix = draft.profile.setup, f"{draft.name}: " * several
+    known, prefix = draft.profile.setup, f"{draft.name}: " * several
     values = {
-        "target": found.target, "draft": found.draft, "device": found.device,
-        "threads": found.threads, "dtype": found.dtype, "platform": found.software.platform,
-        "Python": found.software.python,
-        "libraries": ", ".join(" ".join(each) for each in found.software.libraries.items()),
-        "sampling": ", ".join(f"{name} {value}" for name, value in found.sampling.items()),
-        "draft temperature": found.draft_temperature, "prompts": draft.profile.alpha.prompts,
-        "tokens": draft.profile.alpha.tokens, "prompts' hash": found.texts.prompts_hash,
-        "new tokens, at most": found.texts.max_new_tokens,
-        "timings of each run": draft.profile.clock.repeats, "seed": found.texts.seed,
-        "date": found.date, "engine": found.engine, "engine version": found.engine_version,
-        "command": found.software.command,
+        "target": known.target, "draft": known.draft, "device": known.device,
+        "threads": known.threads, "dtype": known.dtype, "platform": known.software.platform,
+        "Python": known.software.python,
+        "libraries": ", ".join(" ".join(library) for library in known.software.libraries.items()),
+        "sampling": ", ".join(f"{name} {value}" for name, value in known.sampling.items()),
+        "draft temperature": known.draft_temperature, "prompts": draft.profile.alpha.prompts,
+        "tokens": draft.profile.alpha.tokens, "prompts' hash": known.texts.prompts_hash,
+        "new tokens, at most": known.texts.max_new_tokens,
+        "timings of each run": draft.profile.clock.repeats, "seed": known.texts.seed,
+        "date": known.date, "engine": known.engine, "engine version": known.engine_version,
+        "command": known.software.command,
     }  # fmt: skip
     return [
         (prefix + name, str(value)) for name, value in values.items() if value not in (None, "")

@@ -54,10 +54,10 @@ def profiles_section(profiles: Sequence[Named], exported: Flags) -> Section:
 def ranked(profiles: Sequence[Named]) -> list[Named]:
     """Returns the drafts in order of gain, the largest first; drafts without costs come last."""
     drafts = []
-    for each in profiles:
-        profile = with_intervals(each.profile)
-        drafts.append(replace(each, profile=profile, best=best_of(profile)))
-    return sorted(drafts, key=lambda each: -each.best.gain.replay if each.best else 0.0)
+    for draft in profiles:
+        profile = with_intervals(draft.profile)
+        drafts.append(replace(draft, profile=profile, best=best_of(profile)))
+    return sorted(drafts, key=lambda draft: -draft.best.gain.replay if draft.best else 0.0)
 
 
 def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
@@ -108,10 +108,10 @@ def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
 
 def _charts(drafts: Sequence[Named]) -> list[Chart]:
     """Returns the charts that have data, the speed-up first."""
-    found: dict[str, list[Series]] = {}
+    by_chart: dict[str, list[Series]] = {}
     for colour, draft in enumerate(drafts):
         for key, parts in _of_draft(draft, colour).items():
-            found.setdefault(key, []).extend(parts)
+            by_chart.setdefault(key, []).extend(parts)
     made = [
         Chart(
             "speed-up",
@@ -121,7 +121,7 @@ def _charts(drafts: Sequence[Named]) -> list[Chart]:
             "independent acceptances of the same α would give.",
             "K",
             "times the speed without speculation",
-            found["speed-up"],
+            by_chart["speed-up"],
             levels=[Threshold(1.0, "without speculation")],
             marks=_marks(drafts),
         ),
@@ -132,7 +132,7 @@ def _charts(drafts: Sequence[Named]) -> list[Chart]:
             "the longest timed draft; dashed: α to that power, as if acceptances were independent.",
             "position in the draft",
             "tokens added per call",
-            found["acceptance"],
+            by_chart["acceptance"],
         ),
         Chart(
             "along-texts",
@@ -140,7 +140,7 @@ def _charts(drafts: Sequence[Named]) -> list[Chart]:
             "α over stretches of the texts, by the tokens before each: flat where α is one number.",
             "tokens after the prompt",
             "α",
-            found["along-texts"],
+            by_chart["along-texts"],
         ),
         Chart(
             "costs",
@@ -149,7 +149,7 @@ def _charts(drafts: Sequence[Named]) -> list[Chart]:
             "were free, the first would be flat.",
             "tokens",
             "milliseconds",
-            found["costs"],
+            by_chart["costs"],
         ),
     ]
     return [chart for chart in made if chart.series]
@@ -166,11 +166,11 @@ def _of_draft(draft: Named, colour: int) -> dict[str, list[Series]]:
     """Returns one draft's series for each chart, by the chart's key; [] where data is missing."""
     name, independent, times = draft.name, f"{draft.name}, independent", draft.profile.times
     factors, details = draft.profile.improvement_factor.items(), draft.profile.details
-    replay = [(gamma, each.replay, each.low, each.high) for gamma, each in factors]
-    iid = [(gamma, each.iid) for gamma, each in factors]
+    replay = [(gamma, factor.replay, factor.low, factor.high) for gamma, factor in factors]
+    iid = [(gamma, factor.iid) for gamma, factor in factors]
     added, powers = added_by_position(draft.profile)
     bins = () if details is None else details.alpha_by_position_in_text
-    along = [(each.first, each.alpha) for each in bins]
+    along = [(part.first, part.alpha) for part in bins]
     target, drafting = ({}, {}) if times is None else (times.target_ms, times.drafting_ms)
     return {
         "speed-up": [

@@ -18,19 +18,19 @@ _READING = "Predicted means. A line ends where its machine is near its capacity.
 
 def size_section(document: Document) -> Section:
     """Returns the section of the JSON of `specplan size`."""
-    found = document.data
-    rows, levels = fleets(found), speed_levels(found["pareto"])
+    answer = document.data
+    rows, levels = fleets(answer), speed_levels(answer["pareto"])
     heads, *candidates = cells(rows, fleet_columns(rows))
     speed_heads, *speeds = cells(levels, SPEEDS)
-    targets = [(name, found[f"{name.lower()}_target_ms"]) for name in ("TTFT", "TPOT")]
+    targets = [(name, answer[f"{name.lower()}_target_ms"]) for name in ("TTFT", "TPOT")]
     return Section(
         kind="How many GPUs",
         about=document.about,
-        headline=found["sentence"],
-        sure=found["promises"][:-1],
+        headline=answer["sentence"],
+        sure=answer["promises"][:-1],
         charts=[
-            *_by_hour(found.get("day")),
-            *_by_rate(found),
+            *_by_hour(answer.get("day")),
+            *_by_rate(answer),
             *([_pareto(document)] if levels else []),
         ],
         tables=[
@@ -40,13 +40,15 @@ def size_section(document: Document) -> Section:
         flags=document.flags,
         inputs=document.inputs
         or [
-            ("requests a second", f"{found['rate']:g}"),
+            ("requests a second", f"{answer['rate']:g}"),
             *((f"{name} target", f"{limit:g} ms") for name, limit in targets if limit is not None),
-            ("share of requests", f"{100 * found['share']:g} %"),
+            ("share of requests", f"{100 * answer['share']:g} %"),
         ],
         command=document.command,
-        notes=[*found["promises"][-1:], *found["notes"]],
-        explorer=rate_explorer(found.get("grid"), found["rate"], found["next_replica_rate"] or 0.0),
+        notes=[*answer["promises"][-1:], *answer["notes"]],
+        explorer=rate_explorer(
+            answer.get("grid"), answer["rate"], answer["next_replica_rate"] or 0.0
+        ),
     )
 
 

@@ -32,42 +32,42 @@ _WITHIN = {
 
 def traffic_section(document: Document) -> Section:
     """Returns the section of the JSON of `specplan traffic`."""
-    found = document.data
-    rows = found["rows"]
-    targets = latency_targets(found)
-    simulated = found.get("simulated") or []
+    answer = document.data
+    rows = answer["rows"]
+    targets = latency_targets(answer)
+    simulated = answer.get("simulated") or []
     charts = [
-        _times(found, "tpot_ms", "Time per token", "milliseconds a token", targets),
-        _times(found, "ttft_ms", "Time to the first token", "milliseconds", targets),
+        _times(answer, "tpot_ms", "Time per token", "milliseconds a token", targets),
+        _times(answer, "ttft_ms", "Time to the first token", "milliseconds", targets),
     ]
     return Section(
         kind="Traffic",
         about=document.about,
-        headline=_headline(found),
-        sure=_sure(found),
-        charts=[*charts, *_within(found)],
+        headline=_headline(answer),
+        sure=_sure(answer),
+        charts=[*charts, *_within(answer)],
         tables=[rate_table(rows), *_simulated_table(simulated)],
         flags=document.flags,
         inputs=[
-            ("prompt tokens", f"{found['prompt_tokens']:g}"),
-            ("output tokens", f"{found['output_tokens']:g}"),
+            ("prompt tokens", f"{answer['prompt_tokens']:g}"),
+            ("output tokens", f"{answer['output_tokens']:g}"),
             *document.inputs,
         ],
         command=document.command,
-        notes=found.get("notes") or (),
-        explorer=target_explorer(found.get("grid"), rows[0]["rate"], targets),
+        notes=answer.get("notes") or (),
+        explorer=target_explorer(answer.get("grid"), rows[0]["rate"], targets),
     )
 
 
-def _headline(found: Json) -> str:
-    most, without = found["most_requests_per_second"], found["most_requests_per_second_without"]
-    drafted = {point["gamma"] for point in found["rows"] if point["speculation"]}
-    ends = f"{ranged(found, 'most_requests_per_second')} requests/s with speculation, "
-    ends += f"{ranged(found, 'most_requests_per_second_without')} without"
-    crossing = found["break_even_rate"]
+def _headline(answer: Json) -> str:
+    most, without = answer["most_requests_per_second"], answer["most_requests_per_second_without"]
+    drafted = {point["gamma"] for point in answer["rows"] if point["speculation"]}
+    ends = f"{ranged(answer, 'most_requests_per_second')} requests/s with speculation, "
+    ends += f"{ranged(answer, 'most_requests_per_second_without')} without"
+    crossing = answer["break_even_rate"]
     if drafted == {0}:
         return f"Serve without speculation. Capacity: {without:.3g} requests/s."
-    undecided = {point["test_gamma"] for point in found["schedule"]} - {None, 0}
+    undecided = {point["test_gamma"] for point in answer["schedule"]} - {None, 0}
     if undecided:
         named = " or ".join(map(str, sorted(undecided)))
         return f"Undecided: measure K = 0 and K = {named} first. Predicted capacity: {ends}."
@@ -79,11 +79,11 @@ def _headline(found: Json) -> str:
     return f"Speculate: it shortens requests at every rate, and {more} the capacity to {ends}."
 
 
-def _sure(found: Json) -> list[str]:
-    lines = [f"Intervals: {percent()}."] if found.get("draws") else []
-    share = found.get("share")
+def _sure(answer: Json) -> list[str]:
+    lines = [f"Intervals: {percent()}."] if answer.get("draws") else []
+    share = answer.get("share")
     for name, text in _WITHIN.items():
-        ends = found.get(name), found.get(f"{name}_without")
+        ends = answer.get(name), answer.get(f"{name}_without")
         if None not in ends:
             words = text.format(f"{100 * share:g} %" if share else "")
             lines.append(
@@ -91,7 +91,7 @@ def _sure(found: Json) -> list[str]:
             )
     chances = [
         f"{chance(point['gain_probability'])} at {point['rate']:g}"
-        for point in found["rows"]
+        for point in answer["rows"]
         if point["speculation"] and point.get("gain_probability") is not None
     ]
     if chances:
@@ -99,9 +99,9 @@ def _sure(found: Json) -> list[str]:
     return lines
 
 
-def latency_targets(found: Json) -> dict[str, float]:
+def latency_targets(answer: Json) -> dict[str, float]:
     """Returns the latency targets in milliseconds, by name."""
-    stated = (found.get("slo") or {}).items()
+    stated = (answer.get("slo") or {}).items()
     return {name.removesuffix("_ms"): limit for name, limit in stated if limit is not None}
 
 
@@ -118,24 +118,24 @@ def by_way(rows: Sequence[Json], name: str) -> list[Series]:
     return made
 
 
-def _times(found: Json, name: str, title: str, unit: str, targets: Mapping[str, float]) -> Chart:
-    rates = [point["rate"] for point in found["rows"]]
+def _times(answer: Json, name: str, title: str, unit: str, targets: Mapping[str, float]) -> Chart:
+    rates = [point["rate"] for point in answer["rows"]]
     short = name.removesuffix("_ms")
     return Chart(
         short,
         f"{title} by rate",
-        f"Predicted means for requests that arrive at random. {reading(found)}",
+        f"Predicted means for requests that arrive at random. {reading(answer)}",
         "requests a second",
         unit,
-        by_way(found["rows"], name),
+        by_way(answer["rows"], name),
         levels=[Threshold(targets[short], "target")] if short in targets else [],
-        spans=capacity_spans(found, rates),
+        spans=capacity_spans(answer, rates),
     )
 
 
-def _within(found: Json) -> list[Chart]:
+def _within(answer: Json) -> list[Chart]:
     """Returns the chart of the share of requests within the targets, by rate and policy."""
-    simulated = [point for point in found.get("simulated") or () if point["goodput"] is not None]
+    simulated = [point for point in answer.get("simulated") or () if point["goodput"] is not None]
     if not simulated:
         return []
     made: list[Series] = []
@@ -143,7 +143,7 @@ def _within(found: Json) -> list[Chart]:
     for colour, (policy, points) in enumerate(groupby(ordered, lambda point: point["policy"])):
         shares = ((point["rate"], 100 * point["goodput"] / point["rate"]) for point in points)
         made += series(_policy(policy), colour, shares)
-    share = found.get("share")
+    share = answer.get("share")
     levels = [Threshold(100 * share, f"{100 * share:g} %")] if share else []
     reading = "Per cent of simulated requests that meet every latency target."
     return [
