@@ -24,14 +24,17 @@ EXAMPLES = {
     "plan-of-a-gpu": ("Plan of a GPU, with a slider", f"plan {_PLANNED} --gpu h100 --export vllm"),
     "plan-by-batch": ("Plan by batch", f"plan {_PLANNED} --gpu h100 "
                       "--batch 1,2,4,8,16,32,64,128,256 --export vllm"),
-    "plan-by-gpu": ("Plan of several GPUs", f"plan {_PLANNED} --gpu h100,h200,l40s"),
+    "plan-by-gpu": ("Plan of several GPUs", f"plan {_PLANNED} --gpu h100,h200,l40s --engine vllm"),
     "traffic": ("Traffic", f"traffic {_PLANNED} --gpu h100 --rate 5,20,40 {_REQUESTS} "
-                "--slo ttft=500,tpot=20 --simulate"),
+                "--slo ttft=500,tpot=20 --engine vllm --simulate"),
+    "traffic-by-gpu": ("Traffic of several machines",
+                       f"traffic {_PLANNED} --gpu h100,h200,l40s --rate 5,20 {_REQUESTS} "
+                       "--slo ttft=500,tpot=20 --engine vllm"),
     "size": ("How many GPUs", f"size --rate 30 {_REQUESTS} --slo ttft=500,tpot=8 --target-config "
              "docs/configs/llama-3.1-8b.json --draft config=docs/configs/llama-3.1-8b-eagle3.json,"
              "alpha=0.8,name=eagle3 --gpu h100 --gpus-per-replica 1,2 --engine vllm"),
     "tree": ("Tree", f"tree --acceptance-by-rank 0.7,0.12,0.05,0.03 {_MODELS} --gpu h100 "
-             "--max-nodes 16 --batch 1,8,32"),
+             "--max-nodes 16 --batch 1,8,32 --export sglang"),
     "observe": ("Observed server",
                 "observe docs/examples/answers.jsonl --gamma 4 --target-ms 5.67 --draft-ms 0.5 "
                 "--export llama.cpp"),

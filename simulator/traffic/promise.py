@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -12,14 +13,16 @@ from simulator.traffic.demand import LatencyTargets, Requests
 from simulator.traffic.events import serve
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.limit import in_turn
-from simulator.traffic.steady import steady
+from simulator.traffic.steady import max_rate, steady
 
 PERCENTILES = (50, 95, 99)
 Limit = Literal["TTFT", "TPOT", "memory", "capacity"]
 # Rate that is looked at, over the limit.
 _FURTHER = 1.02
-# Probability of a full server above which requests miss the first token's target by waiting.
-_LINE = 0.01
+# A server with this share of the most sequences is full: lengths vary, and so does the cache.
+_FULL = 0.95
+# Rates at which the limit of each draw is looked for, over the most probable limit.
+_AROUND = np.geomspace(0.1, 4.0, 75)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +74,47 @@ def promise(fleet: Fleet, *, requests: int, seed: int) -> Promise:
 
 
 def binding(fleet: Fleet) -> Limit:
-    """Returns what a slightly higher rate than the fleet's limit would miss, in closed form."""
+    """Returns what a slightly higher rate than the fleet's limit would miss, by simulation.
+
+    A late first token is the fault of a full server where most late requests found it full.
+    """
     pair, goal, gamma = fleet.replica.pair, fleet.goal, fleet.gamma
     server, demand = pair.server(gamma), in_turn(pair.demand, fleet.replicas)
-    full: Limit = "memory" if server.max_batch(demand) < server.slots else "capacity"
-    state = steady(server, demand, gamma, _FURTHER * fleet.closed_limit / fleet.replicas)
-    if not state.stable[0]:
+    most, targets = server.max_batch(demand), goal.targets
+    full: Limit = "memory" if most < server.slots else "capacity"
+    rate = _FURTHER * (fleet.limit or goal.rate) / fleet.replicas
+    if targets.first_seconds is None and rate >= float(max_rate(server, demand, gamma)):
         return full
-    spread = state.spread
-    shares = spread.first_within(goal.targets)[0], spread.token_within(goal.targets)[0]
-    if shares[1] <= shares[0]:
+    arrived = demand.arrivals(rate, goal.requests, seed=goal.seed)
+    result = serve(server, arrived, gamma, seed=goal.seed)
+    first, token = targets.first_seconds or inf, targets.token_seconds or inf
+    late, slow = result.first_seconds > first, result.token_seconds > token
+    if slow.sum() > late.sum():
         return "TPOT"
-    return full if spread.line_share[0] > _LINE else "TTFT"
+    ended = np.searchsorted(np.sort(result.last), arrived.seconds)
+    found_full = (np.arange(len(ended)) - ended >= _FULL * most)[-len(late) :]
+    return "TTFT" if late.any() and found_full[late].mean() < 0.5 else full
+
+
+def limit_interval(fleet: Fleet) -> tuple[float, float] | None:
+    """Returns the 90 % interval of the fleet's limit; None if nothing is uncertain.
+
+    The closed form gives the limit at each draw of costs and acceptance. It is multiplied by the
+    factor by which the simulation's limit exceeds the closed form's at the most probable values.
+    """
+    doubt, pair, goal, gamma = (
+        fleet.replica.doubt(), fleet.replica.pair, fleet.goal, fleet.gamma
+    )  # fmt: skip
+    if doubt is None or fleet.closed_limit <= 0:
+        return None
+    demand = in_turn(pair.demand, fleet.replicas)
+    rates = fleet.closed_limit / fleet.replicas * _AROUND
+    state = steady(pair.drawn(doubt).server(gamma), demand, gamma, rates)
+    kept = state.share(goal.targets) >= goal.share
+    failed = np.where(kept.all(axis=-1), len(rates), kept.argmin(axis=-1))
+    limits = fleet.limit * np.concatenate([[0.0], _AROUND])[failed]
+    low, high = np.quantile(limits, (0.05, 0.95)).tolist()
+    return low, high
 
 
 def _percentiles(values: Floats) -> tuple[float, ...]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from simulator.choice.advice import NEAR
 from simulator.numerics.arguments import Floats
 from simulator.traffic.fleet import Fleet, Goal, Replica, closed_fleet, simulated_fleet
-from simulator.traffic.promise import Limit, Promise, binding, promise
+from simulator.traffic.promise import Limit, Promise, binding, limit_interval, promise
 
 # Fleets that are shown, and how many of each kind are simulated at most.
 SHOWN, _SIMULATED = 5, 12
@@ -62,7 +63,7 @@ class Sizing:
     searched: int = 0
     by_draft: tuple[tuple[Fleet, Saved | None], ...] = ()
 
-    @property
+    @cached_property
     def binds(self) -> Limit | None:
         """The limit of the best fleet."""
         return None if self.best is None else binding(self.best)
@@ -71,6 +72,11 @@ class Sizing:
     def next_rate(self) -> float | None:
         """Rate above which the best fleet needs another replica."""
         return None if self.best is None else self.best.limit
+
+    @cached_property
+    def next_rates(self) -> tuple[float, float] | None:
+        """The 90 % interval of `next_rate`; None if nothing is uncertain."""
+        return None if self.best is None else limit_interval(self.best)
 
 
 def size(

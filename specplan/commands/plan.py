@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from simulator.cost.costs import Costs
 from specplan.api.settings import Choice, Graphs, StoppingSettings
 from specplan.options.answer import answer
 from specplan.options.command import Command, fill
@@ -151,7 +152,16 @@ def _print(question: Question, form: Answer, controlled: Sequence[Run]) -> None:
         (text if form.server is None and not form.as_json else data)()  # ends on impossible numbers
     warn_of_plans(rows, max_gamma=most)
     if form.server is None:
-        answer(data, text, form=form)
+
+        def further() -> dict[str, object]:
+            from specplan.reports.page_flags import flags_of_machines
+
+            server = question.costs.server if isinstance(question.costs, Costs) else None
+            if server is None or p_min or controlled:
+                return {}
+            return {"flags": flags_of_machines(rows, question.drafter, server) or None}
+
+        answer(data, text, form=form, further=further)
         return
     from specplan.reports.flags import flags_of_plans
 

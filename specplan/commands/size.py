@@ -1,7 +1,5 @@
 """`specplan size`: how many GPUs keep latency targets, and with which draft length."""
 
-from functools import partial
-
 import click
 
 from specplan.api.size import answered
@@ -41,10 +39,13 @@ def size_command(ctx: click.Context, /, **_: object) -> None:
     """
     models, given, form = fill(ctx, [SizedPair, SizeSettings, SizedAnswer])
     sizing = answered(models.target_config, models.drafts, given)
-    # By hour, the rate is the trace's.
-    grid = partial(size_grid, () if given.trace else sizing.replicas, sizing)
+
+    def sliders() -> dict[str, object]:
+        # By hour, the rate is the trace's.
+        return {"grid": size_grid(() if given.trace else sizing.replicas, sizing)}
+
     if form.server is None:
-        answer(sizing.json, lambda: str(sizing), form=form, grid=grid)
+        answer(sizing.json, lambda: str(sizing), form=form, further=sliders)
         return
     flags = sizing.flags(form.server)
-    answer(lambda: {**sizing.json(), "export": flags}, lambda: flags, form=form, grid=grid)
+    answer(lambda: {**sizing.json(), "export": flags}, lambda: flags, form=form, further=sliders)

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from simulator.cost.costs import Costs
 from simulator.cost.roofline.hardware import find_hardware
 from simulator.traffic.answer import TrafficRequest
 from simulator.traffic.policy import burst_simulations
@@ -12,7 +13,7 @@ from specplan.api.completed_costs import CostInput
 from specplan.api.request import Question
 from specplan.api.roofline import Roofline
 from specplan.api.settings import Arrivals, Batching, Graphs, Simulation
-from specplan.api.traffic import answered, requested
+from specplan.api.traffic import TrafficResult, answered, requested
 from specplan.options.answer import answer
 from specplan.options.command import Command
 from specplan.options.declared import takes
@@ -80,22 +81,45 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
         answer(lambda: {**data, "cost": cost_json(load)}, lambda: text, form=form)
         return
     answers = [answered(question, arrivals, batching, simulation) for question in questions]
+
+    def further() -> dict[str, object]:
+        request = requested(questions[0], arrivals, batching, simulation)[0]
+        grid = target_grid(request) if len(answers) == 1 else None
+        return {"grid": grid, "flags": _flags(questions, answers, machines)}
+
     if len(answers) > 1:
         rows = machine_rows(machines, [one.data for one in answers])
         shown = machines_text(rows, [one.text for one in answers])
-        answer(lambda: {"machines": rows}, lambda: shown, form=form)
+        answer(lambda: {"machines": rows}, lambda: shown, form=form, further=further)
         return
-
-    def grid() -> object:
-        return target_grid(requested(questions[0], arrivals, batching, simulation)[0])
-
-    answer(answers[0].json, lambda: answers[0].text, form=form, grid=grid)
+    answer(answers[0].json, lambda: answers[0].text, form=form, further=further)
     if drawn.figure is not None:
         from figures.ours.traffic import Served, compute
         from figures.registry import FIGURES
 
         request = requested(questions[0], arrivals, batching, simulation)[0]
         FIGURES["traffic"].draw(compute(Served(request.pair))).savefig(drawn.figure)
+
+
+def _flags(
+    questions: Sequence[Question],
+    answers: Sequence[TrafficResult],
+    machines: Sequence[tuple[str, int]],
+) -> dict[str, str] | None:
+    """Returns the flags of each machine's server, by server and machine; None: none is named."""
+    from specplan.reports.page_flags import flags_under_load
+
+    flags: dict[str, str] = {}
+    for at, (question, traffic) in enumerate(zip(questions, answers, strict=True)):
+        costs = question.costs
+        if not isinstance(costs, Costs) or (server := costs.server) is None:
+            continue
+        load = costs.at(1).setting.load
+        kind = "model" if load is None else load.draft_kind
+        name = f"{server}, {machines[at][0]}, TP {machines[at][1]}" if len(answers) > 1 else server
+        if (text := flags_under_load(traffic, question.drafter, kind, server)) is not None:
+            flags[name] = text
+    return flags or None
 
 
 def _burst(request: TrafficRequest, notes: Sequence[str]) -> tuple[dict[str, Any], str]:

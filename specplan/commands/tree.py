@@ -18,7 +18,7 @@ from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import chosen_cost, cost_kinds
 from specplan.options.values import numbers, shares
 from specplan.reports.output import warn
-from specplan.reports.trees import OURS, TreeRow, tree_export, tree_json, tree_text
+from specplan.reports.trees import OURS, TreeRow, tree_exports, tree_json, tree_text
 
 MOST_NODES, MOST_DEPTH = 256, 32
 
@@ -82,9 +82,7 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
     data = tree_json(rates, rows)
     text = tree_text(data, rows)
     if trees.server is not None:
-        if len(rows) > 1:
-            raise click.UsageError("--export needs a single batch size")
-        data["export"] = text = tree_export(rows[0].choice.fastest, trees.server)
+        data["export"] = text = tree_exports(rows, trees.server)
     answer(lambda: data, lambda: text, form=trees)
     if any(len(row.choice.best.parents) == trees.max_nodes for row in rows):
         free = any(row.cost.verification_free for row in rows)

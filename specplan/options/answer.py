@@ -109,18 +109,19 @@ def answer(
     text: Callable[[], str],
     *,
     form: Printed,
-    grid: Callable[[], object] = lambda: None,
+    further: Callable[[], Mapping[str, object]] = dict,
 ) -> None:
     """Prints a command's result in the requested form, then writes it, if requested, to files.
 
-    grid: returns what a page's sliders show, which files and pages have under "grid"; None: none.
+    further: returns what only files and pages have, by key: "grid", which a page's sliders show,
+      and "flags". Values of None are left out.
     """
     output = form.output if isinstance(form, Written) else None
 
     @cache
-    def explored() -> Any:
-        whole, sliders = data(), grid()
-        return whole if sliders is None else {**whole, "grid": sliders}
+    def whole() -> Any:
+        more = {key: value for key, value in further().items() if value is not None}
+        return {**data(), **more} if more else data()
 
     if form.as_json or output == STDOUT:
         print_json(data())
@@ -129,8 +130,8 @@ def answer(
     if output not in (None, STDOUT):
         from estimator.writing import write_json
 
-        write_json(form.stated(explored()), output)
-    form.draw(explored)
+        write_json(form.stated(whole()), output)
+    form.draw(whole)
 
 
 json_option = declared(Printed)["as_json"]

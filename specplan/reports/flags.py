@@ -43,8 +43,7 @@ def flags_of_plans(
 ) -> str:
     """Returns the flags that make a server draft as planned, separately for each context length.
 
-    rows: plans for one acceptance, one for each load (batch and context).
-    p_min: the confidence below which a draft ends; 0: drafts have a fixed length.
+    rows: plans for one acceptance, one for each load. p_min: see `export`.
     """
     by_context: dict[int | None, list[Plan]] = {}
     for row in rows:
@@ -52,10 +51,9 @@ def flags_of_plans(
         by_context.setdefault(None if load is None else load.context, []).append(row)
     if len(by_context) == 1:
         return _of_context(rows, drafter, server, p_min)
-    parts = [_CONTEXTS]
-    for context, some in by_context.items():
-        parts += [f"# at context {context}:", _of_context(some, drafter, server, p_min)]
-    return "\n".join(parts)
+    blocks = [f"# at context {context}:\n{_of_context(some, drafter, server, p_min)}"
+            for context, some in by_context.items()]  # fmt: skip
+    return "\n".join([_CONTEXTS, *blocks])
 
 
 def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: float) -> str:
@@ -147,8 +145,8 @@ def export(
 ) -> str:
     """Returns the flags that make an engine draft gamma tokens per block, ready to paste.
 
-    Lookups and suffix decoding draft at most gamma tokens. A comment states how the engine's lookup
-    differs from specplan's. Refuses a draft that the engine does not support.
+    Lookups and suffixes draft at most gamma tokens; a comment says how the engine's lookup differs.
+    Refuses a draft that the engine does not support.
 
     server: one of `exported_to`.
     gamma: drafted tokens per block; 0 gives a comment that advises no speculation.
@@ -196,16 +194,12 @@ def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> 
 
 
 def marked(flags: str, rows: Sequence[Plan]) -> str:
-    """Returns flags below a comment with the probability of a gain.
-
-    If a plan is undecided, the flags are comments, too, until the user has measured.
-    """
+    """Returns flags below a comment with the probability of a gain; undecided ones as comments."""
     doubtful = [row for row in rows if row.advice.gain_probability is not None]
     if not doubtful:
         return flags
     if any(row.advice.undecided for row in doubtful):
-        advice = "Undecided: measure this number and 0 first, then take the # away."
-        return "\n".join(f"# {line}" for line in [advice, *flags.split("\n")])
+        return commented(flags)
     wall, batches = rows[0].setting.wall, [row.setting.batch for row in rows]
     flags = "\n".join([*(indent(fill(line, 96), "# ") for line in confirm_lines(rows)), flags])
     if len(rows) == 1:
@@ -229,12 +223,17 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
     return "\n".join([*lines, flags])
 
 
+def commented(flags: str) -> str:
+    """Returns flags as comments, to be used once the user has measured."""
+    top = "# Undecided: measure this number and 0 first, then take the # away."
+    lines = (line if line.startswith("#") else f"# {line}" for line in flags.split("\n"))
+    return "\n".join([top, *lines])
+
+
 def _offered(server: str, what: str, of: Callable[[Exports], Words | None]) -> Words:
     """Returns the function, selected by `of`, that writes an engine's flags for a kind of draft.
 
-    Raises ValueError, with the engines that have such a function, if this engine has none.
-
-    what: the kind of draft as the message names it.
+    Raises ValueError, with the engines that have one, if this engine has none. what: the kind.
     """
     words = of(exports_of(server))
     if words is None:

@@ -162,7 +162,7 @@ def _doubt_fields(plan: Plan) -> dict[str, Any]:
     if plan.curve.in_doubt:
         fields["improvement_factor_low"] = plan.at.low
         fields["improvement_factor_high"] = plan.at.high
-        reason = "no run without speculation: no measured time is compared with a baseline"
+        reason = "speed-ups compare with a run without speculation, and there is none"
         if following is not None and following.gamma > 0:
             reason = (
                 f"expected to make the advice {following.gain_percent:.1f} % faster; "

@@ -133,7 +133,7 @@ def clock_lines(profile: Profile) -> list[str]:
     timings = "" if clock.repeats is None else f" ({clock.repeats} timings of each run)"
     level = percent(profile.alpha.level)
     reaching = "" if within is None else f", {level} of the time within {within:.1f} %"
-    return [f"The baseline against itself: {apart:.1f} %{reaching}{timings}."]
+    return [f"The baseline timed against itself differs by {apart:.1f} %{reaching}{timings}."]
 
 
 def _workloads(profile: Profile) -> list[str]:

@@ -28,6 +28,7 @@ def sizing_json(
     """
     goal, targets, saved = sizing.goal, sizing.goal.targets, sizing.saved
     half, most = sizing.gpus_at or (None, None)
+    low, high = sizing.next_rates or (None, None)
     return possible(
         {
             "sentence": sentence(sizing),
@@ -49,6 +50,8 @@ def sizing_json(
             "gpus_50": _finite(half),
             "gpus_90": _finite(most),
             "next_replica_rate": sizing.next_rate,
+            "next_replica_rate_low": low,
+            "next_replica_rate_high": high,
             "simulated": None if sizing.promise is None else _promise_json(sizing.promise),
             "pareto": [
                 {**_point_json(point), "speculation": speculation}

@@ -26,8 +26,9 @@ def sentence(sizing: Sizing) -> str:
         else "without speculation"
     )  # fmt: skip
     money = "" if best.price is None else f", {best.price:.4g} an hour"
+    carry = "carries" if best.gpus == 1 else "carry"
     start = (
-        f"{best.gpus} {best.replica.gpu.upper()} in {_deployed(best)} carry {_rate(goal.rate)} "
+        f"{best.gpus} {best.replica.gpu.upper()} in {_deployed(best)} {carry} {_rate(goal.rate)} "
         f"requests/s {speculation}{money}"
     )
     if best.gamma == 0:
@@ -77,7 +78,7 @@ def promises(sizing: Sizing) -> list[str]:
         )
     lines.append(
         f"{_LIMITS[sizing.binds or 'capacity']} binds. The next replica is due above "
-        f"{sizing.next_rate:.3g} requests/s."
+        f"{sizing.next_rate:.3g} requests/s{_between(sizing.next_rates)}."
     )
     if sizing.gpus_at is not None:
         half, most = (_or_more(gpus, best.gpus) for gpus in sizing.gpus_at)
@@ -93,6 +94,10 @@ def promises(sizing: Sizing) -> list[str]:
         f"{goal.share:.0%} of them are promised the targets."
     )
     return lines
+
+
+def _between(ends: tuple[float, float] | None) -> str:
+    return "" if ends is None else f" ({percent()}: {ends[0]:.3g} to {ends[1]:.3g})"
 
 
 def layout(tp: int, ep: int, dp: int) -> str:

@@ -162,6 +162,14 @@ def _advice(row: TreeRow) -> str:
     )
 
 
+def tree_exports(rows: Sequence[TreeRow], program: str) -> str:
+    """Returns the flags of each batch size, below its comment if there are several."""
+    texts = {row.cost.setting.batch: tree_export(row.choice.fastest, program) for row in rows}
+    if len(texts) == 1:
+        return texts.popitem()[1]
+    return "\n".join(f"# at batch {batch}:\n{text}" for batch, text in texts.items())
+
+
 def tree_export(best: TreePlan, program: str) -> str:
     """Returns the flags that make a program draft a tree; a comment if no tree pays.
 

@@ -1,9 +1,9 @@
 """The sections of a comparison and of validations."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from estimator.validation.file import max_abs, mean_abs, parse_validation
+from estimator.validation.file import ValidationRow, max_abs, mean_abs, parse_validation
 from figures.drawing import short_name
 from simulator.numerics.intervals import percent
 from specplan.reports.page.inputs import Document
@@ -19,6 +19,7 @@ from specplan.reports.page.pictures import (
 )
 
 _SPEED = "speed-up"
+_OWN = " The last pair: each at its own best draft length."
 
 
 def comparison_section(document: Document) -> Section:
@@ -42,7 +43,7 @@ def comparison_section(document: Document) -> Section:
     )  # fmt: skip
     charts = [
         Chart("speed-up", "Speed-up of A and B",
-              "Bars of one draft length are paired.", "K",
+              "Bars of one draft length are paired." + _OWN * any(map(_of_own, gains)), "K",
               "times the speed without speculation", bars,
               levels=[Threshold(1.0, "without speculation")], categories=names),
         Chart("difference", "Difference of speed-ups",
@@ -60,7 +61,10 @@ def comparison_section(document: Document) -> Section:
         about=", ".join(f"{name} = {short_name(side['draft'])} for {short_name(side['target'])}"
                         for name, side in sides.items()),
         headline=comparison["verdict"],
-        sure=[f"Paired over {comparison['a']['prompts']} prompts. Intervals: {percent()}."],
+        sure=[
+            f"Paired over {comparison['a']['prompts']} prompts. Intervals: {percent()}.",
+            *_unseen(gains, comparison["a"]["prompts"]),
+        ],
         charts=charts if gains else [],
         tables=[Table("A and B", ["", "A", "B", "B minus A", ""], cells)],
         inputs=[
@@ -71,12 +75,41 @@ def comparison_section(document: Document) -> Section:
     )  # fmt: skip
 
 
+def _of_own(point: Mapping[str, Any]) -> bool:
+    return " and " in point["number"]
+
+
+def _unseen(gains: Sequence[Mapping[str, Any]], prompts: int) -> list[str]:
+    """Returns a sentence with the difference that the prompts could show, if they show none."""
+    shown = [point for point in gains if point["low"] is not None]
+    if not shown or any(point["told_apart"] for point in shown):
+        return []
+    point = max(shown, key=lambda point: (_of_own(point), max(point["a"], point["b"])))
+    half = (point["high"] - point["low"]) / 2
+    return [
+        f"With {prompts} prompts a difference of speed-ups below some {half:.2f} is not seen: "
+        "measure more prompts, or take either."
+    ]
+
+
 def _verdict(point: Mapping[str, Any]) -> str:
     if point["low"] is None:
         return "one prompt: no interval"
     if not point["told_apart"]:
         return "not distinguishable"
     return f"B is {'higher' if point['difference'] > 0 else 'lower'}, almost certain"
+
+
+def _fastest(rows: Sequence[ValidationRow]) -> list[str]:
+    """Returns a sentence with the fastest measured setting; [] without a row."""
+    if not rows:
+        return []
+    best = max(rows, key=lambda row: row.measured)
+    at = best.policy if best.gamma is None else f"K = {best.gamma}"
+    ends = between(best.measured_low, best.measured_high)
+    return [
+        f"Fastest measured: {at}, {best.measured:.2f}{ends} times the speed without speculation."
+    ]
 
 
 def validation_section(document: Document) -> Section:
@@ -120,7 +153,7 @@ def validation_section(document: Document) -> Section:
     columns = ["", "predicted", "predicted ahead", "measured", "error %", ""]
     tables = [Table("Speed-ups", columns, cells)]
     if parts:
-        seconds = [[name, *(number(seconds, 3) for seconds in times)] for name, times in parts]
+        seconds = [[name, *(number(part, 3) for part in times)] for name, times in parts]
         tables.append(
             Table("Where the time goes, seconds", ["", "draft", "verify", "other"], seconds)
         )
@@ -135,7 +168,7 @@ def validation_section(document: Document) -> Section:
             f"Predictions were {mean:.1f} % off on average, {most:.1f} % at most."
             if mean is not None else "No speed-up was predicted."
         ),
-        sure=[f"Intervals: {level}, over prompts and repeats."],
+        sure=[*_fastest(results.rows), f"Intervals: {level}, over prompts and repeats."],
         charts=[chart] * bool(shown),
         tables=tables,
         inputs=document.inputs,

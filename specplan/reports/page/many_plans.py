@@ -17,7 +17,15 @@ from specplan.reports.page.pictures import (
     ranged,
     series,
 )
-from specplan.reports.page.plans import BASELINE, SETTINGS, Json, headline, interval, plan_inputs
+from specplan.reports.page.plans import (
+    BASELINE,
+    EXPORT,
+    SETTINGS,
+    Json,
+    headline,
+    interval,
+    plan_inputs,
+)
 from specplan.reports.page.setting_sliders import plan_grid
 
 # With more rows than this, a table shows only powers of two and the ends of ranges.
@@ -26,6 +34,9 @@ _ROWS_MOST = 40
 _STARTS = 6
 _BEST = "speed-up"
 _READ = "of the advised K, or of the best K where none is advised or one is to be measured first"
+_EXPORT = "With --engine SERVER (vllm, sglang, llama.cpp, ...) the command also gives the flags."
+# Most settings whose odds are in the sentence.
+_SAID = 6
 # Follows from the other settings where verification has a cost.
 _DERIVED = ("c",)
 
@@ -70,6 +81,7 @@ def plans_section(document: Document) -> Section:
         headline=_headline_of_several(rows, parts, settings),
         sure=[
             *[f"Intervals: {percent()}."] * ("improvement_factor_low" in rows[0]),
+            *_odds(rows, settings),
             *[f"{len(unfit)} of {len(rows)} settings do not fit into memory."] * bool(unfit),
         ],
         charts=charts,
@@ -78,11 +90,24 @@ def plans_section(document: Document) -> Section:
             *([lengths_table(parts, columns[0])] if len(parts) > 1 else []),
         ],
         flags=document.flags,
+        export=_EXPORT if "gpu" in settings else EXPORT,
         inputs=[*document.inputs, *plan_inputs(alike)],
         command=document.command,
         notes=rows[0]["notes"],
         explorer=_explorer(rows, settings),
     )
+
+
+def _odds(rows: Sequence[Json], settings: Sequence[str]) -> list[str]:
+    """Returns a sentence with the odds of a gain at some settings; [] without odds."""
+    known = [point for point in rows if fits(point) and point["gain_probability"] is not None]
+    if not known or len(settings) > 1:
+        return []
+    steps = max(1, -(-(len(known) - 1) // (_SAID - 1)))
+    some = [*known[:-1:steps], known[-1]]
+    label = "" if settings == ["gpu"] else f"{SETTINGS[settings[0]]} "
+    texts = [f"{chance(row['gain_probability'])} at {label}{row[settings[0]]}" for row in some]
+    return [f"Odds of a gain: {', '.join(texts)}."]
 
 
 def _explorer(rows: Sequence[Json], settings: Sequence[str]) -> dict[str, Any] | None:
@@ -126,12 +151,20 @@ def _headline_of_several(
     best = max(fitting, key=lambda point: _shown(point)["improvement_factor"])
     where = ", ".join(f"{SETTINGS[name]} {best[name]}" for name in settings)
     gains = bool(best["advised_gamma"] or best["test_gamma"])
-    text = f"The largest {'gain' if gains else 'speed-up'} is at {where}. {headline(best, [])}"
+    named = f"The largest {'gain' if gains else 'speed-up'} is at {where}. {headline(best, [])}"
     if settings != ["gpu"] or any(point["tokens_per_second"] is None for point in fitting):
-        return text
+        return named
     speeds = {point["gpu"]: _advised_speed(point) for point in fitting}
-    fast = max(speeds, key=lambda name: speeds[name][0])
-    return f"{text} The fastest is {fast}: {number(speeds[fast][0], 0)} tokens/s {speeds[fast][1]}."
+    fast = max(fitting, key=lambda point: speeds[point["gpu"]][0])
+    speed, way = speeds[fast["gpu"]]
+    text = f"{fast['gpu']} is the fastest: {number(speed, 0)} tokens/s {way}"
+    if fast["test_gamma"] is not None:
+        more = number(_shown(fast)["tokens_per_second"], 0)
+        text += f", {more} if K = {fast['test_gamma']} gains, which is undecided: measure it first"
+    if best is fast:
+        return f"{text}."
+    gain = f"{ranged(_shown(best), 'improvement_factor')} times at K = {_shown(best)['gamma']}"
+    return f"{text}. The largest speed-up is on {best['gpu']}: {gain}."
 
 
 def _advised_speed(point: Json) -> tuple[float, str]:

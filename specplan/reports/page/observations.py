@@ -7,7 +7,7 @@ from engines.observing.drift import Drift, Moved
 from specplan.reports.drift import drift_text
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import Chart, Section, Table, Threshold, number, series
-from specplan.reports.page.plans import curve_chart, curve_table, headline, sureness
+from specplan.reports.page.plans import EXPORT, curve_chart, curve_table, headline, sureness
 from specplan.reports.trees import WORTH
 
 Json = Mapping[str, Any]
@@ -18,6 +18,7 @@ _NO_INTERVAL = (
     "Most likely speed-ups: trees have no intervals. 'specplan plan' gives the odds of a gain of "
     "the chain."
 )
+_EXPORT = "With --export PROGRAM (sglang, specplan) the command also gives the flags."
 _RATES = ("accepted_by_position", "conditional")
 
 
@@ -78,10 +79,20 @@ def observation_section(document: Document) -> Section:
             *([Table("By position", ["position", *names.values()], cells)] if cells else []),
         ],
         flags=document.flags,
+        export="" if plan is None else EXPORT,
         inputs=inputs,
         command=document.command,
         notes=[] if plan is None else plan["notes"],
     )
+
+
+def _undecided(rows: Sequence[Json]) -> list[str]:
+    """Returns a sentence if a measurement must show whether drafts gain at all; else []."""
+    batches = [str(point["batch"]) for point in rows if point["test_gamma"] is not None]
+    if not batches:
+        return []
+    where = f" at batch {', '.join(batches)}" if len(rows) > 1 else ""
+    return [f"Whether drafts gain at all is undecided{where}: measure without speculation, too."]
 
 
 def _drift(observed: Json) -> str:
@@ -154,8 +165,8 @@ def tree_section(document: Document) -> Section:
     return Section(
         kind="Tree",
         about=document.about,
-        headline=at + headline_,
-        sure=[_NO_INTERVAL],
+        headline=f"{at}{headline_[0].lower()}{headline_[1:]}" if at else headline_,
+        sure=[_NO_INTERVAL, *_undecided(rows)],
         charts=[
             Chart("trees", "Tree and chain", "Speed-up of the best tree and of the best chain.",
                   "batch", "times the speed without speculation", made,
@@ -163,6 +174,7 @@ def tree_section(document: Document) -> Section:
         ],
         tables=[Table("By batch", columns, cells)],
         flags=document.flags,
+        export=_EXPORT,
         inputs=[("acceptance by rank", rates), *document.inputs],
         command=document.command,
         notes=answer.get("notes") or (),

@@ -69,7 +69,11 @@ function options(chart, width) {
     : { type: chart.logarithmic ? "log" : "value", logBase: 2, min: first, max: last, minInterval: xs.every(Number.isInteger) ? 1 : undefined };
   const end = (value) => (named || Number.isInteger(value) ? null : false);
   const short = (x) => (chart.logarithmic && x >= 1024 && x % 1024 === 0 ? `${x / 1024}k` : SHOWN.format(x));
-  const label = { ...axis.axisLabel, hideOverlap: true, showMinLabel: end(first), showMaxLabel: end(last), formatter: bars ? undefined : named ? (x) => chart.categories[x] ?? "" : short };
+  // Few names of bars are all shown, broken into lines where they are long.
+  const place_width = (width - 82) / Math.max(1, chart.categories.length) - 4;
+  const few = bars && chart.categories.length <= 8 ? { interval: 0, hideOverlap: false, width: place_width, overflow: "break", lineHeight: 14 } : {};
+  const lines = few.width ? Math.min(3, Math.max(...chart.categories.map((name) => Math.ceil(7 * name.length / place_width)))) : 1;
+  const label = { ...axis.axisLabel, hideOverlap: true, showMinLabel: end(first), showMaxLabel: end(last), formatter: bars ? undefined : named ? (x) => chart.categories[x] ?? "" : short, ...few };
   const heights = [...ys, ...chart.levels.map((level) => level.y)];
   const [lowest, highest] = [Math.min(0, ...heights), Math.max(...heights)];
   // The label of a mark is moved so that it ends at an edge of the chart and is not cut there.
@@ -81,11 +85,11 @@ function options(chart, width) {
   return {
     animation: false,
     textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
-    grid: { left: 58, right: 24, top: 30, bottom: 52 + (several ? 22 * Math.ceil(names.join("      ").length * 8 / width) : 0) },
+    grid: { left: 58, right: 24, top: 30, bottom: 52 + 14 * (lines - 1) + (several ? 22 * Math.ceil(names.join("      ").length * 8 / width) : 0) },
     legend: { show: several, data: names, bottom: 0, left: 0, textStyle: { color: faint, fontSize: 13 }, inactiveColor: line, selectedMode: true },
     tooltip: { trigger: "axis", confine: true, extraCssText: "white-space: normal; max-width: min(20rem, 80vw)", backgroundColor: card, borderColor: faint, textStyle: { color: ink }, formatter: (found) => { const x = Number([found].flat()[0].value[0]); return tip(chart, named ? Math.round(x) : x); } },
     dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: "shift", moveOnMouseWheel: false, preventDefaultMouseMove: false, filterMode: "none" }],
-    xAxis: { ...axis, ...places, name: chart.x, nameGap: 30, scale: true, splitLine: { show: false }, axisLabel: label },
+    xAxis: { ...axis, ...places, name: chart.x, nameGap: 30 + 14 * (lines - 1), scale: true, splitLine: { show: false }, axisLabel: label },
     yAxis: { ...axis, type: "value", name: chart.y, nameGap: 42, min: Math.min(...heights) > -1e-9 ? 0 : undefined },
     series: [
       ...chart.series.flatMap((series, index) => layers(series, colour(`colour-${series.colour % 8}`), index, shift(index))),

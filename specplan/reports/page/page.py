@@ -10,12 +10,13 @@ from estimator.profiles.profile import Improvement
 from estimator.writing import builtins
 from specplan.reports.page.comparisons import comparison_section, validation_section
 from specplan.reports.page.inputs import Document, Inputs, Named
+from specplan.reports.page.machines import machines_section
 from specplan.reports.page.many_plans import plans_section
 from specplan.reports.page.observations import observation_section, tree_section
 from specplan.reports.page.pictures import Section, in_words, number
 from specplan.reports.page.plans import plan_section
 from specplan.reports.page.profiles import Flags, answer, profiles_section, ranked
-from specplan.reports.page.sizes import machines_section, size_section
+from specplan.reports.page.sizes import size_section
 from specplan.reports.page.traffic import burst_section, traffic_section
 from specplan.reports.page.tunings import tuned_of, tuning_section
 

@@ -115,6 +115,7 @@ class Section:
     sure: sentences on how reliable the advice is.
     charts: the main picture first.
     flags: the flags that set the advice, by server.
+    export: how to get flags, if there are none; "": not said.
     inputs: names and values of the inputs of the answer.
     command: the command that repeats the answer; None: not recorded.
     notes: fine print.
@@ -128,6 +129,7 @@ class Section:
     charts: Sequence[Chart] = ()
     tables: Sequence[Table] = ()
     flags: Mapping[str, str] = field(default_factory=dict)
+    export: str = ""
     inputs: Sequence[tuple[str, str]] = ()
     command: str | None = None
     notes: Sequence[str] = ()
@@ -185,10 +187,10 @@ def number(value: float | None, digits: int = 2) -> str:
     return table.shown(value, f",.{digits}f")
 
 
-def ranged(row: Mapping[str, Any], name: str, digits: int = 2) -> str:
+def ranged(row: Mapping[str, Any], name: str, form: str = ",.2f") -> str:
     """Returns `name` of a JSON object with `name_low` and `name_high`, if they are there."""
     value, low, high = (row.get(f"{name}{end}") for end in ("", "_low", "_high"))
-    return table.ranged(value, low, high, f",.{digits}f")
+    return table.ranged(value, low, high, form)
 
 
 def between(low: float | None, high: float | None, digits: int = 2) -> str:

@@ -23,6 +23,7 @@ Json = Mapping[str, Any]
 BASELINE = Threshold(1.0, "without speculation")
 # Number of K that a table shows after the advised one, and least number.
 _ROWS_PAST, _ROWS_LEAST = 4, 8
+EXPORT = "With --export SERVER (vllm, sglang, llama.cpp, ...) the command also gives the flags."
 # Follows c where a block takes longer than c says.
 _MORE = " (a drafted token over a target step; a block also verifies, and has a fixed time)"
 # Settings in which the rows of a plan may differ, by key in JSON.
@@ -48,6 +49,7 @@ def plan_section(document: Document) -> Section:
         charts=[curve_chart(answer, points)],
         tables=[curve_table(answer, points)],
         flags=document.flags,
+        export=EXPORT,
         inputs=[*document.inputs, *plan_inputs(answer)],
         command=document.command,
         notes=answer["notes"],
@@ -103,13 +105,22 @@ def sureness(answer: Json) -> list[str]:
             f"A loss is likelier ({100 - share} %)." if words == "a loss is likelier"
             else f"A gain is {words} ({share} %). Intervals: {percent()}."
         )  # fmt: skip
+    elif answer.get("advised_gamma") and answer.get("cost", {}).get("kind") != "profile":
+        lines.append(
+            "No odds: acceptance and costs are taken as exact. Runs of your server (--run) give an "
+            "interval."
+        )
     if answer.get("why_slower") is not None:
         lines.append(answer["why_slower"])
     if answer.get("fastest_run") is not None:
         lines.append(answer["fastest_run"]["sentence"])
     further = answer.get("next_run")
     if further is not None:
-        lines.append(f"Next run: K = {further['gamma']}, {further['reason']}.")
+        gamma = further["gamma"]
+        lines.append(
+            f"Next run: K = {gamma}, added with --run gamma={gamma},tpot=MS"
+            f"{',length=L' * (gamma > 0)} ({further['reason']})."
+        )
     if answer.get("cap_binds"):
         lines.append("The largest K that was allowed is the best: a longer draft may gain.")
     return lines

@@ -1,19 +1,19 @@
 """The section of `specplan size`: how many GPUs, the speeds of users and GPUs, and candidates."""
 
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
+from simulator.numerics.intervals import percent
+from specplan.reports.day import HOURS, day_sentences
 from specplan.reports.page.inputs import Document
-from specplan.reports.page.pictures import Chart, Section, Series, Span, Table, Threshold, series
+from specplan.reports.page.pictures import Chart, Section, Span, Table, Threshold, series
 from specplan.reports.page.rate_slider import rate_explorer
 from specplan.reports.page.traffic import WAYS, by_way
 from specplan.reports.sizing import SPEEDS, fleet_columns, fleets, setting, speed_levels
 from specplan.reports.table import cells
 
+_NEXT = "next_replica_rate"
 _USER, _GPU = "tokens_per_second_per_user", "tokens_per_second_per_gpu"
-_TIMES = {"tpot_ms": "Time per token", "ttft_ms": "Time to the first token"}
-_READING = "Predicted means. A line ends where its machine is near its capacity."
 
 
 def size_section(document: Document) -> Section:
@@ -27,7 +27,10 @@ def size_section(document: Document) -> Section:
         kind="How many GPUs",
         about=document.about,
         headline=answer["sentence"],
-        sure=answer["promises"][:-1],
+        sure=[
+            *answer["promises"][:-1],
+            *(day_sentences(answer["day"]) if answer.get("day") else []),
+        ],
         charts=[
             *_by_hour(answer.get("day")),
             *_by_rate(answer),
@@ -35,6 +38,7 @@ def size_section(document: Document) -> Section:
         ],
         tables=[
             *([Table("The best deployments", heads, candidates, 0)] if rows else []),
+            *([_hours(answer["day"])] if answer.get("day") else []),
             *([Table("By the speed of a user", speed_heads, speeds)] if levels else []),
         ],
         flags=document.flags,
@@ -52,6 +56,11 @@ def size_section(document: Document) -> Section:
     )
 
 
+def _hours(day: Mapping[str, Any]) -> Table:
+    heads, *hours = cells(day["hours"], HOURS)
+    return Table("By hour", heads, hours)
+
+
 def _by_rate(sized: Mapping[str, Any]) -> list[Chart]:
     """Returns the times of the answer by rate, and the share of requests within the targets."""
     rows = sized.get("by_rate")
@@ -60,17 +69,22 @@ def _by_rate(sized: Mapping[str, Any]) -> list[Chart]:
     lines = (
         ("tpot_ms", "Mean time per token", "milliseconds a token", sized["tpot_target_ms"]),
         ("ttft_ms", "Mean time to the first token", "milliseconds", sized["ttft_target_ms"]),
-        ("share_within", "Requests within the targets", "share of requests", sized["share"]),
+        ("share_percent", "Requests within the targets", "per cent", 100 * sized["share"]),
     )
+    rows = [{**point, "share_percent": 100 * point["share_within"]} for point in rows]
     reading = (
-        f"The answer's {sized['best']['gpus']} GPUs at other rates, in closed form, and as many "
-        f"without speculation. Grey: fewer than {100 * sized['share']:g} % of simulated requests "
-        "keep the targets."
+        f"The answer's {_gpus(sized['best'])} at other rates, in closed form, and as many without "
+        f"speculation. Grey: fewer than {100 * sized['share']:g} % of simulated requests keep the "
+        "targets."
     )
-    beyond = Span(sized["next_replica_rate"], rows[-1]["rate"], "needs more GPUs")
+    last, (low, high) = rows[-1]["rate"], (sized[f"{_NEXT}_{end}"] for end in ("low", "high"))
+    spans = [Span(sized[_NEXT], last, "needs more GPUs")]
+    if low is not None and low < last:
+        spans.insert(0, Span(low, min(high, last), "", 0))
+        reading += f" Coloured: the {percent()} interval of where that begins."
     return [
         Chart(name.removesuffix("_ms"), f"{title} by rate", reading, "requests a second", unit,
-              by_way(rows, name), [Threshold(limit, "target")] * (limit is not None), [beyond])
+              by_way(rows, name), [Threshold(limit, "target")] * (limit is not None), spans)
         for name, title, unit, limit in lines
     ]  # fmt: skip
 
@@ -90,15 +104,19 @@ def _by_hour(day: Mapping[str, Any] | None) -> list[Chart]:
         Chart(
             "hours",
             "GPUs by hour",
-            "GPUs that keep the targets in each hour of the trace. Above the bars, up to the line, "
-            f"one fixed number of {fixed} GPUs is idle: {day['wasted_percent']:.0f} % of its time.",
+            "GPUs that keep the targets in each hour of the trace. One fixed number for the answer "
+            f"({fixed} GPUs, the line) is idle {day['wasted_percent']:.0f} % of its time.",
             "hour begins at",
             "GPUs",
             bars,
-            levels=[Threshold(fixed, f"one fixed number: {fixed} GPUs")],
+            levels=[Threshold(fixed, f"{fixed} GPUs at all hours")],
             categories=[hour["from"] for hour in hours],
         )
     ]
+
+
+def _gpus(fleet: Mapping[str, Any]) -> str:
+    return f"{fleet['gpus']} GPU{'s' * (fleet['gpus'] > 1)}"
 
 
 def _pareto(document: Document) -> Chart:
@@ -108,7 +126,7 @@ def _pareto(document: Document) -> Chart:
     needed = 0.0 if limit is None else 1e3 / limit
     best, simulated = document.data["best"], document.data["simulated"]
     marks = [] if simulated is None else [(
-        f"{best['gpus']} GPUs",
+        _gpus(best),
         1e3 / simulated["tpot_ms_p50"],
         document.data["rate"] * document.data["output_tokens"] / best["gpus"],
     )]  # fmt: skip
@@ -138,28 +156,3 @@ def _pareto(document: Document) -> Chart:
         marks=marks,
         spans=slow,
     )
-
-
-def machines_section(document: Document) -> Section:
-    """Returns the section of the JSON of `specplan traffic` with several `--gpu` or `--tp`."""
-    machines, key = document.data["machines"], "most_requests_per_second"
-    names = [f"{one['gpu']}, TP {one['tp']}" for one in machines]
-    speeds = [[one[f"{key}{end}"] / one["tp"] for end in ("", "_without")] for one in machines]
-    best = max(range(len(names)), key=lambda at: max(speeds[at]))
-    head = f"{names[best]} has the largest capacity a GPU: {speeds[best][0]:.3g} requests/s with "
-    bars: list[Series] = []
-    for colour, way in enumerate(WAYS.values()):
-        bars += series(way, colour, ((at, both[colour]) for at, both in enumerate(speeds)), "bars")
-    charts = [Chart("capacity", "Capacity of a GPU", "Capacity divided by the machine's GPUs.",
-                    "machine", "requests a second", bars, categories=names)]  # fmt: skip
-    for (time, title), (drafts, way) in product(_TIMES.items(), WAYS.items()):
-        lines: list[Series] = []
-        for colour, one in enumerate(machines):
-            rows = [point for point in one["rows"] if not point["near_capacity"]]
-            points = ((at["rate"], at[time]) for at in rows if at["speculation"] == drafts)
-            lines += series(names[colour], colour, points)
-        charts.append(Chart(f"{time}-{drafts}", f"{title} by rate, {way}", _READING,
-                            "requests a second", "milliseconds", lines))  # fmt: skip
-    head += f"speculation, {speeds[best][1]:.3g} without."
-    return Section(kind="Traffic of several machines", about=document.about, headline=head,
-                   charts=charts, inputs=document.inputs, command=document.command)  # fmt: skip

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from engines.kind import listed
 from simulator.numerics.intervals import percent
 from specplan.reports.page.capacity import capacity_spans, reading
 from specplan.reports.page.inputs import Document
@@ -22,6 +23,7 @@ from specplan.reports.page.target_sliders import target_explorer
 from specplan.reports.simulated import POLICIES
 
 Json = Mapping[str, Any]
+FLAGS = "With --engine SERVER (vllm, sglang, ...) the command also gives that server's flags."
 WAYS = {True: "with speculation", False: "without"}
 # Rates that keep the targets, by name in JSON.
 _WITHIN = {
@@ -43,11 +45,12 @@ def traffic_section(document: Document) -> Section:
     return Section(
         kind="Traffic",
         about=document.about,
-        headline=_headline(answer),
+        headline=headline(answer),
         sure=_sure(answer),
         charts=[*charts, *_within(answer)],
         tables=[rate_table(rows), *_simulated_table(simulated)],
         flags=document.flags,
+        export=FLAGS,
         inputs=[
             ("prompt tokens", f"{answer['prompt_tokens']:g}"),
             ("output tokens", f"{answer['output_tokens']:g}"),
@@ -59,17 +62,17 @@ def traffic_section(document: Document) -> Section:
     )
 
 
-def _headline(answer: Json) -> str:
+def headline(answer: Json) -> str:
     most, without = answer["most_requests_per_second"], answer["most_requests_per_second_without"]
     drafted = {point["gamma"] for point in answer["rows"] if point["speculation"]}
-    ends = f"{ranged(answer, 'most_requests_per_second')} requests/s with speculation, "
-    ends += f"{ranged(answer, 'most_requests_per_second_without')} without"
+    ends = f"{ranged(answer, 'most_requests_per_second', '.3g')} requests/s with speculation, "
+    ends += f"{ranged(answer, 'most_requests_per_second_without', '.3g')} without"
     crossing = answer["break_even_rate"]
     if drafted == {0}:
         return f"Serve without speculation. Capacity: {without:.3g} requests/s."
     undecided = {point["test_gamma"] for point in answer["schedule"]} - {None, 0}
     if undecided:
-        named = " or ".join(map(str, sorted(undecided)))
+        named = listed([f"{gamma}" for gamma in sorted(undecided)])
         return f"Undecided: measure K = 0 and K = {named} first. Predicted capacity: {ends}."
     if crossing == 0:
         return f"Do not speculate: it lengthens requests at every rate. Capacity: {ends}."

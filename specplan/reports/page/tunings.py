@@ -31,21 +31,15 @@ def tuning_section(document: Document) -> Section:
     tuned = tuned_of(document)
     runs = sorted(tuned.rows, key=lambda run: run.concurrency)
     groups = [(at, list(group)) for at, group in groupby(runs, lambda run: run.concurrency)]
-    advised = [
-        f"{best.concurrency} at once: "
-        + (f"K = {best.gamma}, {best.improvement_factor:.2f} times the speed without speculation"
-           if best.gamma else "no speculation")
-        for best in tuned.advised
-    ]  # fmt: skip
+    several = len(tuned.advised) > 1
+    where = [f"{best.concurrency} at once: " * several for best in tuned.advised]
+    advised = [at + _draft(best) for at, best in zip(where, tuned.advised, strict=True)]
     sure = [f"Intervals: {percent(tuned.confidence)}."]
-    for best in tuned.advised:
+    for at, best in zip(where, tuned.advised, strict=True):
         if best.gain_probability is not None:
-            odds = certainty(best.gain_probability)
-            sure.append(
-                f"{best.concurrency} at once: "
-                f"{'a gain is ' * (odds != 'a loss is likelier')}{odds} ("
-                f"{percentage(best.gain_probability)} % for a gain)."
-            )
+            odds, share = certainty(best.gain_probability), percentage(best.gain_probability)
+            words = f"{'A gain is ' * (odds != 'a loss is likelier')}{odds} ({share} % for a gain)."
+            sure.append(f"{at}{words[0].upper()}{words[1:]}")
     if tuned.next_gamma is not None:
         sure.append(f"Not decided: K = {tuned.next_gamma} is worth a run.")
     return Section(
@@ -53,13 +47,21 @@ def tuning_section(document: Document) -> Section:
         about=_about(tuned.setup, document.file),
         headline=f"{'; '.join(advised)}." if advised else "No run has finished.",
         sure=sure,
-        charts=[_path(at, group) for at, group in groups],
+        charts=[_path(at, group, several=several) for at, group in groups],
         tables=[_advice(tuned), _runs(runs)],
         flags={"server": tuned.flags} if tuned.flags else {},
         inputs=[(name, str(value)) for name, value in tuned.setup.items()],
         command=document.command,
         notes=[_MEDIAN, *tuned.conflicts, *tuned.notes],
     )
+
+
+def _draft(best: Advised) -> str:
+    if not best.gamma:
+        return "Do not speculate"
+    ends = between(best.improvement_factor_low, best.improvement_factor_high)
+    gain = f"{best.improvement_factor:.2f}{ends} times the speed without speculation"
+    return f"Draft {best.gamma} token{'s' * (best.gamma > 1)} per block (K = {best.gamma}): {gain}"
 
 
 def tuned_of(document: Document) -> Tuned:
@@ -72,7 +74,7 @@ def _about(setup: Mapping[str, object], file: str) -> str:
     return ", ".join(filter(None, [" drafted by ".join(filter(None, names)), engine, file]))
 
 
-def _path(concurrency: int, runs: list[TunedRun]) -> Chart:
+def _path(concurrency: int, runs: list[TunedRun], *, several: bool) -> Chart:
     """Returns the runs in their order: the forecast with its interval, and what came."""
     made: list[Series] = [
         *series("expected", 1, (
@@ -85,7 +87,7 @@ def _path(concurrency: int, runs: list[TunedRun]) -> Chart:
     names = [f"{at}: {'K ' * (run.gamma > 0)}{_knobs(run)}" for at, run in enumerate(runs, 1)]
     return Chart(
         f"path-{concurrency}",
-        f"Runs at {concurrency} at once, in their order",
+        f"Runs at {concurrency} at once, in their order" if several else "Runs in their order",
         "Milliseconds a token of each run, expected before it and measured.",
         "run",
         "milliseconds a token",

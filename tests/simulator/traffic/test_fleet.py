@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from simulator.traffic.demand import Demand, LatencyTargets
+from simulator.traffic.events import serve
 from simulator.traffic.fleet import Fleet, Goal, Replica, closed_fleet, simulated_fleet
-from simulator.traffic.promise import binding, promise
+from simulator.traffic.limit import in_turn
+from simulator.traffic.promise import binding, limit_interval, promise
 from simulator.traffic.server import Doubt
 from simulator.traffic.sizing import size
 from simulator.traffic.steady import steady
@@ -158,6 +160,33 @@ def test_the_binding_limit_is_named() -> None:
     one = replica()
     few = replace(one.pair.baseline, cache_tokens=5000.0)
     assert limit(loose, replace(one, pair=replace(one.pair, baseline=few))) == "memory"
+
+
+def test_the_binding_limit_is_the_one_that_the_simulation_misses() -> None:
+    one = replica()
+    spread = replace(
+        one, pair=replace(one.pair, demand=replace(one.pair.demand, prompt_spread=1.5))
+    )
+    fleet = Fleet(spread, 0, 3, goal(targets=LatencyTargets(0.06, 0.05)))
+    demand = in_turn(spread.pair.demand, 3)
+    arrived = demand.arrivals(1.02 * fleet.limit / 3, fleet.goal.requests, seed=fleet.goal.seed)
+    served = serve(spread.pair.server(0), arrived, 0, seed=fleet.goal.seed)
+    assert (served.first_seconds > 0.06).mean() > 0.04 > (served.token_seconds > 0.05).mean()
+    assert binding(fleet) == "TTFT"
+
+
+def test_the_interval_of_the_limit_contains_it_and_follows_the_doubt() -> None:
+    generator = np.random.default_rng(2)
+    slower = generator.lognormal(0, 0.2, (200, 1, 1)) * np.ones((200, 64, 5))
+    doubtful, exact = Doubt(slower), Doubt(np.ones((3, 64, 5)))
+    fleet = Fleet(replace(replica(), doubt=lambda: doubtful), 0, 3, goal())
+    ends = limit_interval(fleet)
+    assert ends is not None
+    assert ends[0] < 0.9 * fleet.limit < 1.1 * fleet.limit < ends[1]
+    known = limit_interval(Fleet(replace(replica(), doubt=lambda: exact), 0, 3, goal()))
+    # Rates are looked at in steps of 5 %.
+    assert known == pytest.approx((fleet.limit, fleet.limit), rel=0.051)
+    assert limit_interval(Fleet(replica(), 0, 3, goal())) is None
 
 
 def test_no_fleet_keeps_impossible_targets() -> None:

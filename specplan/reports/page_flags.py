@@ -1,0 +1,73 @@
+"""Flags on pages of answers whose server is named by --engine, and not by --export."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import groupby
+
+from engines.kind import Drafted, names_of
+from estimator.progress import heard
+from simulator.choice.plan import Plan
+from simulator.traffic.answer import Traffic
+from specplan.reports.flags import (
+    UNNAMED,
+    DraftLabels,
+    commented,
+    export,
+    export_schedule,
+    flags_of_plans,
+)
+
+
+def flags_of_machines(rows: Sequence[Plan], drafter: DraftLabels, server: str) -> dict[str, str]:
+    """Returns the server's flags by machine; empty if it has no flags for it.
+
+    Notes are comments above the flags. Machines of one set of flags have a single entry, which has
+    only the server's name.
+    """
+    named, notes = dict[str, str](), list[str]()
+    for name, some in groupby(rows, key=_machine):
+        notes.clear()
+        with suppress(ValueError), heard(lambda note, _: notes.append(f"# {note}\n")):
+            named[f"{server}, {name}"] = flags_of_plans(tuple(some), drafter, server=server)
+            named[f"{server}, {name}"] = "".join(notes) + named[f"{server}, {name}"]
+    alike = set(named.values())
+    return {server: alike.pop()} if len(alike) == 1 else named
+
+
+def _machine(row: Plan) -> str:
+    load = row.setting.load
+    return "" if load is None else f"{load.gpu}, TP {load.tp}"
+
+
+def flags_under_load(traffic: Traffic, drafter: DraftLabels, kind: str, server: str) -> str | None:
+    """Returns the flags with which a server drafts as its traffic advises; None: it cannot.
+
+    A server without schedules gets the flags of each rate's draft length.
+
+    kind: the kind of draft as the costs name it, unless `drafter` names one.
+    """
+    draft = Drafted(drafter.model or UNNAMED, drafter.kind or kind)
+    rates: dict[int, list[str]] = {}
+    for row in traffic.rows:
+        if row.advice is not None:
+            rates.setdefault(row.gamma, []).append(f"{row.rate:g}")
+    gammas = {part.gamma for part in traffic.schedule}
+    if server not in names_of(lambda engine: engine.exports):
+        return None
+    try:
+        if len(gammas) > 1:
+            with suppress(ValueError):
+                flags = export_schedule(server, traffic.schedule, draft=draft)
+                return commented(flags) if traffic.undecided else flags
+        at_rates = rates if len(gammas) > 1 else {gamma: [] for gamma in gammas}
+        parts = [
+            f"# at {', '.join(at)} requests/s:\n" * bool(at)
+            + export(server, gamma=gamma, draft=draft)
+            for gamma, at in at_rates.items()
+        ]
+    except ValueError:
+        return None
+    flags = "\n".join(parts)
+    return commented(flags) if traffic.undecided and any(gammas) else flags

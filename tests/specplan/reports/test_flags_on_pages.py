@@ -1,0 +1,65 @@
+"""Pages have the flags of the server that --engine names, or say which option gives them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from specplan.reports.page.pictures import Section
+from specplan.reports.page.shown import section_of
+from tests.specplan.plan_inputs import run
+
+CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
+MODELS = (
+    f"--target-config {CONFIGS / 'llama-3.1-8b.json'} "
+    f"--draft-config {CONFIGS / 'llama-3.1-8b-eagle3.json'} --cost-model public"
+)
+LOAD = f"--rate 2,9 --prompt-tokens 500 --output-tokens 200 {MODELS} --alpha 0.8 --slots 64"
+
+
+def section_in(words: str, command: str, folder: Path) -> Section:
+    """Returns the section of the file that a command writes."""
+    file = folder / "answer.json"
+    shown = run(f"{words} -o {file}", command)
+    assert shown.exit_code == 0, shown.output
+    return section_of(json.loads(file.read_text()))
+
+
+def test_traffic_gives_the_flags_of_the_named_server(tmp_path: Path) -> None:
+    vllm = section_in(f"{LOAD} --gpu h100 --engine vllm", "traffic", tmp_path)
+    assert list(vllm.flags) == ["vllm"]
+    assert '"method": "eagle3"' in vllm.flags["vllm"]
+    unnamed = section_in(f"{LOAD} --gpu h100", "traffic", tmp_path)
+    assert unnamed.flags == {}
+    assert unnamed.export.startswith("With --engine SERVER")
+
+
+def test_a_server_without_schedules_gets_one_k_for_each_rate(tmp_path: Path) -> None:
+    load = LOAD.replace("2,9", "1,40")
+    text = section_in(f"{load} --gpu h100 --engine llama.cpp", "traffic", tmp_path).flags[
+        "llama.cpp"
+    ]
+    answer = json.loads((tmp_path / "answer.json").read_text())
+    assert len({part["gamma"] for part in answer["schedule"]}) > 1
+    for row in answer["rows"]:
+        if row["speculation"]:
+            assert f"--spec-draft-n-max {row['gamma']}" in text
+            assert f"{row['rate']:g}" in text
+
+
+@pytest.mark.parametrize("command", ["plan", "traffic"])
+def test_each_gpu_has_its_flags(command: str, tmp_path: Path) -> None:
+    words = {"plan": f"{MODELS} --alpha 0.8", "traffic": LOAD}[command]
+    flags = section_in(f"{words} --gpu h100,l4 --engine vllm", command, tmp_path).flags
+    assert all(name.startswith("vllm") for name in flags)
+    assert len(flags) == len(set(flags.values()))
+    assert all("num_speculative_tokens" in text for text in flags.values())
+
+
+def test_a_tree_has_flags_for_each_batch() -> None:
+    words = f"--acceptance-by-rank 0.7,0.12 {MODELS} --gpu h100 --batch 1,8 --max-nodes 8"
+    several = run(f"{words} --export sglang", "tree").stdout.splitlines()
+    assert several[::2] == ["# at batch 1:", "# at batch 8:"]
+    for batch, text in zip((1, 8), several[1::2], strict=True):
+        one = run(f"{words.replace('1,8', str(batch))} --export sglang", "tree").stdout
+        assert one.strip() == text
