@@ -1,6 +1,6 @@
 """Runs tests with the arithmetic of three other processors, as far as this one can play them.
 
-    python scripts/kernels.py tests/simulator
+    python scripts/kernels.py tests/simulator --ignore=tests/simulator/choice/test_regret.py
 
 A library adds numbers in the order that suits the processor, so the last bits of a sum, of exp and
 of log differ between machines, and a test that rests on them passes on one maker's processors only.
@@ -94,7 +94,10 @@ def playable(*known: str) -> Iterator[Processor]:
 
 
 def tested(processor: Processor, threads: int, tests: list[str]) -> bool:
-    """Returns whether pytest passed; one line says how, and all that it printed if it did not."""
+    """Returns whether pytest passed; one line says how, and all that it printed if it did not.
+
+    tests: folders, files and options of pytest.
+    """
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *tests],
         env=processor.environment(threads),
@@ -112,11 +115,11 @@ def tested(processor: Processor, threads: int, tests: list[str]) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tests", nargs="+", help="folders or files")
+    parser.add_argument("tests", nargs="+", help="folders or files, and options of pytest")
     parser.add_argument(
         "--every", action="store_true", help="each, and this one, with one thread and with two"
     )
-    asked = parser.parse_args()
+    asked, options = parser.parse_known_args()
     others = playable() if asked.every else playable(kernels(os.environ))
     chosen = list(islice(others, KERNELS + asked.every))
     if len(chosen) < KERNELS:
@@ -129,7 +132,7 @@ def main() -> int:
     ]
     # A second thread has little to do in the small arrays of tests.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        passed = list(pool.map(lambda play: tested(*play, asked.tests), plays))
+        passed = list(pool.map(lambda play: tested(*play, [*asked.tests, *options]), plays))
     return 0 if all(passed) else 1
 
 

@@ -29,13 +29,13 @@ SECONDS = {"baseline": 0.010, "gamma 1": 0.013, "gamma 2": 0.016, "gamma 4": 0.0
 
 
 def text(arm: str, speeds: np.ndarray) -> InTurns:
-    """Returns an arm's text, a block a round, at these speeds."""
+    """Returns an arm's text, a block a round, at these speeds; the prompt was read in the first."""
     drafted = (1,) * int(arm.split()[-1]) if " " in arm else ()
     blocks = tuple(
         Block(len(drafted), drafted, (1,), 0, 0.2 * s, 0.7 * s, 0.1 * s, None)
         for s in SECONDS[arm] * speeds
     )
-    return Generation((0,), blocks, 0.0), tuple(range(len(speeds)))
+    return Generation((0,), blocks, 0.05 * speeds[0]), tuple(range(len(speeds)))
 
 
 def test_blocks_of_the_last_few_texts_are_of_the_last_round() -> None:
@@ -61,6 +61,7 @@ def test_speeds_of_rounds_leave_no_trace() -> None:
         assert [block.seconds for block in found.blocks] == pytest.approx(
             [middle * SECONDS[arm]] * 25
         )
+        assert found.prefill_seconds == pytest.approx(0.05 * middle)
         for block in found.blocks:
             assert block.verify_seconds == pytest.approx(0.7 * block.seconds)
 

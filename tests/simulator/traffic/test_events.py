@@ -91,6 +91,13 @@ def test_a_preempted_request_keeps_the_time_of_its_first_token() -> None:
     assert served.first == pytest.approx([0.1, 0.2, 0.3])
 
 
+def test_a_preempted_request_starts_before_those_that_came_later() -> None:
+    tight = replace(server(prompt=0.1), cache_tokens=700.0)
+    served = serve(tight, requests(*[(0.0, 100, 300)] * 2, *[(0.25, 100, 300)] * 3), 0, seed=0)
+    assert served.preemptions > 0
+    assert (np.diff(served.last) >= 0).all()
+
+
 def test_a_request_that_no_cache_holds_is_refused() -> None:
     tight = replace(server(), cache_tokens=100.0)
     with pytest.raises(ValueError, match="cache must hold a request of 400 tokens, got 100"):

@@ -91,41 +91,39 @@ def test_a_page_of_each_kind_is_drawn_readable_and_printable(
     assert result.exit_code == 0, result.output
     data = json.loads(Path(words[-1]).read_text() if words[0] == "report" else result.stdout)
     assert file.stat().st_size < MOST_BYTES
-    for scheme in ("dark", "light"):
-        context = browser.new_context(
-            viewport={"width": 390, "height": 900}, color_scheme=scheme,
-            permissions=["clipboard-read", "clipboard-write"],
-        )  # fmt: skip
-        page = context.new_page()
-        messages: list[str] = []
-        requests: list[str] = []
-        page.on("console", lambda message, kept=messages: kept.append(message.text))
-        page.on("pageerror", lambda error, kept=messages: kept.append(str(error)))
-        page.on("request", lambda request, kept=requests: kept.append(request.url))
-        page.goto(file.as_uri())
-        for width in (390, 1280):
-            page.set_viewport_size({"width": width, "height": 900})
-            page.wait_for_timeout(100)
-            page.wait_for_function(DRAWN)
-            assert page.evaluate(CUT) == []
-            assert page.evaluate("document.documentElement.scrollWidth") == width
-        for slider in page.locator("input[type=range]").all():
-            slider.press("ArrowRight")
-        chart, values = page.locator("[data-chart]").first, VALUES[kind](data)
-        chart.scroll_into_view_if_needed()
-        box = chart.bounding_box()
-        page.mouse.move(box["x"] + 64, box["y"] + 110)
-        assert _shows(chart.text_content(), values[0])
-        chart.focus()
-        for value in filter(None, values[:2]):
-            page.keyboard.press("ArrowRight")
-            assert _shows(chart.locator("xpath=..").locator(".spoken").text_content(), value)
-        command = page.locator("pre", has_text="specplan ").last
-        command.locator("xpath=..").locator("button.copy").click()
-        assert page.evaluate("navigator.clipboard.readText()") == command.text_content()
-        assert messages == []
-        assert [url for url in requests if not url.startswith("data:")] == [file.as_uri()]
-        page.set_viewport_size({"width": 718, "height": 1000})
-        page.emulate_media(media="print")
-        assert page.evaluate("document.documentElement.scrollWidth") == 718
-        context.close()
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    messages: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.emulate_media(color_scheme="dark")
+    page.goto(file.as_uri())
+    for width, scheme in ((390, "dark"), (1280, "dark"), (390, "light")):
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(100)
+        page.wait_for_function(DRAWN)
+        assert page.evaluate(CUT) == []
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+    for slider in page.locator("input[type=range]").all():
+        slider.press("ArrowRight")
+    chart, values = page.locator("[data-chart]").first, VALUES[kind](data)
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    page.mouse.move(box["x"] + 64, box["y"] + 110)
+    assert _shows(chart.text_content(), values[0])
+    chart.focus()
+    for value in filter(None, values[:2]):
+        page.keyboard.press("ArrowRight")
+        assert _shows(chart.locator("xpath=..").locator(".spoken").text_content(), value)
+    command = page.locator("pre", has_text="specplan ").last
+    command.locator("xpath=..").locator("button.copy").click()
+    assert page.evaluate("navigator.clipboard.readText()") == command.text_content()
+    assert messages == []
+    assert [url for url in requests if not url.startswith("data:")] == [file.as_uri()]
+    page.set_viewport_size({"width": 718, "height": 1000})
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") == 718
+    context.close()

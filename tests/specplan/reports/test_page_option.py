@@ -3,6 +3,7 @@
 import html
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -37,52 +38,64 @@ def run(words: str) -> Result:
     return CliRunner().invoke(main, words.split())
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a folder with two profiles, and what commands wrote there in earlier tests."""
+    folder = tmp_path_factory.mktemp("pages")
+    write_profile(made_profile("embedded", alpha=0.8, c=0.1), folder / "a.json")
+    write_profile(made_profile("lookup", alpha=0.5, c=0.01), folder / "b.json")
+    return folder
+
+
+def written(name: str, folder: Path) -> tuple[str, Any]:
+    """Returns a command's page and its JSON object; each is run once and draws a picture, too."""
+    page, file = folder / f"{name}.html", folder / f"{name}.json"
+    if not page.exists():
+        suffix = list(STARTS)[list(COMMANDS).index(name) % 3]
+        output = "" if name == "tree" else f" --json -o {file.name}"
+        made = run(f"{COMMANDS[name]} --page {page.name} --plot {name}{suffix}{output}")
+        assert made.exit_code == 0, made.output
+        assert (folder / f"{name}{suffix}").read_bytes().startswith(STARTS[suffix])
+    data = json.loads(file.read_text()) if file.exists() else None
+    return html.unescape(page.read_text(encoding="utf-8")), data
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_writes_its_page_and_its_picture(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_profile(made_profile("embedded", alpha=0.8, c=0.1), tmp_path / "a.json")
-    write_profile(made_profile("lookup", alpha=0.5, c=0.01), tmp_path / "b.json")
-    suffix = list(STARTS)[list(COMMANDS).index(name) % 3]
-    file = "" if name == "tree" else " --json -o found.json"
-    made = run(f"{COMMANDS[name]} --page page.html --plot plot{suffix}{file}")
-    assert made.exit_code == 0, made.output
-    text = html.unescape((tmp_path / "page.html").read_text(encoding="utf-8"))
+    monkeypatch.chdir(folder)
+    text, data = written(name, folder)
     assert f"<pre>specplan {COMMANDS[name]}</pre>" in text
-    assert "-o found.json" not in text
-    assert (tmp_path / f"plot{suffix}").read_bytes().startswith(STARTS[suffix])
-    if file:
-        found = json.loads((tmp_path / "found.json").read_text())
-        assert found["command"] == f"specplan {COMMANDS[name]}"
+    assert f"-o {name}.json" not in text
+    assert name == "tree" or data["command"] == f"specplan {COMMANDS[name]}"
 
 
 def test_traffic_stands_under_its_models_and_keeps_targets_and_odds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run(f"{COMMANDS['traffic']} -o traffic.json").exit_code == 0
+    monkeypatch.chdir(folder)
+    written("traffic", folder)
     assert run("report traffic.json -o page.html").exit_code == 0
-    text = html.unescape((tmp_path / "page.html").read_text(encoding="utf-8"))
+    text = html.unescape((folder / "page.html").read_text(encoding="utf-8"))
     assert "Traffic: llama-3.1-8b drafted by llama-3.2-1b" in text
     assert "Odds of a gain, by requests/s: " in text
     assert '"levels": [{"label": "target", "y": 20.0}]' in text
 
 
 def test_a_size_stands_with_its_sentence_speeds_and_flags(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run(f"{COMMANDS['size']} -o size.json").exit_code == 0
+    monkeypatch.chdir(folder)
+    _, size = written("size", folder)
     assert run("report size.json -o page.html").exit_code == 0
-    found = json.loads((tmp_path / "size.json").read_text())
-    text = html.unescape((tmp_path / "page.html").read_text(encoding="utf-8"))
-    assert f'class="headline">{found["sentence"]}<' in text
+    text = html.unescape((folder / "page.html").read_text(encoding="utf-8"))
+    assert f'class="headline">{size["sentence"]}<' in text
     assert "How many GPUs: llama-3.1-8b drafted by small" in text
-    assert f"<pre>{found['flags']['vllm']}</pre>" in text
-    drawn = [point for part in found["pareto"] for point in (part["tokens_per_second_per_user"],)]
+    assert f"<pre>{size['flags']['vllm']}</pre>" in text
+    drawn = [point for part in size["pareto"] for point in (part["tokens_per_second_per_user"],)]
     assert all(f'"x": {user}' in text for user in drawn)
-    assert f"<td>{found['best']['gpu']}</td><td>{found['best']['replicas']}</td>" in text
+    assert f"<td>{size['best']['gpu']}</td><td>{size['best']['replicas']}</td>" in text
 
 
 def test_no_deployment_is_a_page_without_a_picture(
