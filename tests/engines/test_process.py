@@ -9,7 +9,9 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 
+import psutil
 import pytest
 
 from engines.servers.process import serving, thread_seconds
@@ -35,17 +37,16 @@ SILENT = "import time; print('still loading', flush=True); time.sleep(60)"
 def lives(process: int) -> bool:
     """Returns whether a process runs; one that has ended and waits to be read does not."""
     try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
-    return state != "Z"
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[tuple[str, int]]:
-    """Serves while the context lasts, and gives URL and process."""
+def served(folder: Path, first: str = "") -> Iterator[tuple[str, int]]:
+    """Serves while the context lasts, and gives URL and process; first: what the server does."""
     noted = folder / "process"
-    command = [sys.executable, "-S", "-c", SERVER, str(noted)]
+    command = [sys.executable, "-S", "-c", first + SERVER, str(noted)]
     with serving(command, name="engine", start_seconds=30) as (url, process):
         assert process == int(noted.read_text())
         yield url, process
@@ -67,6 +68,19 @@ def test_a_server_is_gone_when_its_context_ends(tmp_path: Path) -> None:
     assert not lives(process)
     with pytest.raises(ZeroDivisionError), served(tmp_path) as (_, process):
         raise ZeroDivisionError
+    assert not lives(process)
+
+
+def test_a_server_that_ignores_sigterm_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engines.servers.process.GRACE_SECONDS", 0.1)
+    deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    with served(tmp_path, deaf) as (_, process):
+        rescue = Timer(30, os.kill, (process, signal.SIGKILL))
+        rescue.start()
+    assert rescue.is_alive()
+    rescue.cancel()
     assert not lives(process)
 
 

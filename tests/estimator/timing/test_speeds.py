@@ -1,5 +1,6 @@
 """The machine's changing speed is divided out of runs in turns."""
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Self
 
@@ -240,3 +241,12 @@ def test_work_that_waits_for_others_is_timed_by_wall_time(
 ) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     assert processor_clock(torch.device(device)) is None
+
+
+def test_without_a_fine_clock_of_a_thread_the_wall_clock_times_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    assert processor_clock(torch.device("cpu")) is time.thread_time
+    monkeypatch.delattr(time, "CLOCK_THREAD_CPUTIME_ID")
+    assert processor_clock(torch.device("cpu")) is None

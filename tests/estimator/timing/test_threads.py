@@ -85,6 +85,16 @@ def test_reports_say_how_many_and_why() -> None:
     assert Threads(4, 8).sentence == "4 threads, as requested."
 
 
+def test_elsewhere_than_on_linux_all_cores_and_no_quota_count(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(threads, "QUOTA", tmp_path / "none")
+    monkeypatch.setattr("psutil.cpu_percent", lambda **_: [0.0, 50.0, 100.0])
+    assert threads.free_cores() == 1.5
+
+
 def test_without_torchrun_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     assert these_processes() is ALONE

@@ -100,7 +100,7 @@ def test_a_page_of_each_kind_is_drawn_readable_and_printable(
     page.on("request", lambda request: requests.append(request.url))
     page.emulate_media(color_scheme="dark")
     page.goto(file.as_uri())
-    for width, scheme in ((390, "dark"), (1280, "dark"), (390, "light")):
+    for width, scheme in ((390, "dark"), (390, "light"), (1280, "light")):
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_timeout(100)
