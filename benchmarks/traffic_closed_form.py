@@ -7,7 +7,7 @@ a chunk, a cache and a γ. Compared are the time of a token and the time to the 
 and 85 % of the capacity, and the capacity itself, which the simulator shows when all requests
 arrive at once. The whole grid takes about half an hour on one core; cells that the file already has
 are skipped. `--near` compares two deployments near their capacity in longer simulations instead,
-and `--chunks` long chunks with short outputs, by share of the capacity.
+and `--chunks` long chunks with short outputs, and long prompts, by share of the capacity.
 """
 
 import argparse
@@ -39,13 +39,12 @@ SHARES, NEAR_SHARES = (0.3, 0.6, 0.85), (0.5, 0.8, 0.9, 0.95)
 # Deployments near their capacity: name of the pair, GPUs, prompt and output, chunks of 2048.
 NEAR = (("llama-3.1-8b", 1, 1000, 300), ("llama-3.3-70b", 4, 2000, 300))
 NEAR_REQUESTS = 50_000
-# Prompts, outputs, chunks and shares of the capacity of `--chunks`.
-READ, WRITTEN, READ_AT_ONCE, PARTS = (
-    (200, 1000, 4000),
-    (20, 60, 200),
-    (512, 2048, 8192),
-    (0.4, 0.6, 0.75),
-)
+# Chunks, outputs and prompts of `--chunks`, and its shares of the capacity.
+CHUNKED = [
+    *product((512, 2048, 8192), (20, 60, 200), [(200, 1000, 4000)]),
+    *product((2048,), (60, 300, 1000), [(8000, 20_000)]),
+]
+PARTS = (0.4, 0.6, 0.75)
 SLOTS, BATCHES = 256, (1, 2, 4, 8, 16, 32, 64, 128, 256)
 # Standard error of a simulated mean at which the simulations of a cell end, and the most of them.
 PRECISION, MOST_SEEDS = 0.005, 12
@@ -158,26 +157,27 @@ def with_chunks() -> Iterator[dict[str, Any]]:
     """Yields a row for each chunk and output: the largest error of a token's time, by share."""
     target, draft = read_pair(CONFIGS / "llama-3.1-8b.json", CONFIGS / "llama-3.1-8b-eagle3.json")
     deployment = Deployment(target, draft, find_hardware("h100"))
-    for chunk, output in product(READ_AT_ONCE, WRITTEN):
+    for chunk, output, prompts in CHUNKED:
         errors: dict[float, list[float]] = {share: [] for share in PARTS}
-        for prompt, gamma in product(READ, GAMMAS):
+        for prompt, gamma in product(prompts, GAMMAS):
             demand = Demand(prompt, output)
             server = server_of(deployment, demand, chunk, None)
             most = float(max_rate(server, demand, gamma))
             for share in PARTS:
                 times = at_rate(server, demand, gamma, share * most, count=4000)
                 errors[share].append(times["token_closed"] / times["token"] - 1)
-        yield {"chunk": chunk, "output": output, "errors": errors}
+        yield {"chunk": chunk, "prompts": prompts, "output": output, "errors": errors}
 
 
 def print_chunks(rows: list[dict[str, Any]]) -> None:
     """Prints the largest error of each row by share of the capacity, in per cent."""
-    print("| chunk | outputs |" + "".join(f" at {share:.0%} |" for share in PARTS))
-    print("|---|---|" + "---|" * len(PARTS))
+    print("| chunk | prompts | outputs |" + "".join(f" at {share:.0%} |" for share in PARTS))
+    print("|---|---|---|" + "---|" * len(PARTS))
     for row in rows:
+        lengths = ", ".join(f"{prompt:,}" for prompt in row["prompts"])
         worst = [100 * max(row["errors"][share], key=abs) for share in PARTS]
         cells = " | ".join(f"{error:+.1f} %" for error in worst)
-        print(f"| {row['chunk']:,} | {row['output']} | {cells} |")
+        print(f"| {row['chunk']:,} | {lengths} | {row['output']:,} | {cells} |")
 
 
 def print_near(rows: list[dict[str, Any]]) -> None:
@@ -217,7 +217,7 @@ def main() -> None:
         print_near(close)
         return
     if options.chunks:
-        chunked = list(tqdm(with_chunks(), total=9, disable=None))
+        chunked = list(tqdm(with_chunks(), total=12, disable=None))
         write_result(options.output, setup("numpy") | {"rows": chunked})
         print_chunks(chunked)
         return

@@ -28,8 +28,6 @@ UNCOUNTED = {
     "avg_ns": "llama-bench has times only: plan --costs FILE reads them",
     "is_processing": "llama-server's slots have no counts: its /metrics and answers have them",
     "elapsed_time": "vllm bench throughput counts no drafts: vllm bench serve --save-result does",
-    "decoding_stats": "for trtllm-bench, plan --block-efficiency L --at-gamma K: L is the average "
-    "of acceptance_length_percentiles, K is max_draft_len",
 }
 
 

@@ -58,6 +58,7 @@ KIND = EngineKind(
         PrintedCounts(
             "metrics", ("trtllm_",), "tensorrt_llm:read_page", page="/prometheus/metrics"
         ),
+        PrintedCounts("JSON", ("decoding_stats",), "tensorrt_llm:read_report", "trtllm-bench"),
     ),
     exports=Exports(
         "DraftTarget", _fixed, draft_sampling="argmax", schedule=_schedule, lookup=_lookup

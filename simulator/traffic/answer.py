@@ -17,15 +17,9 @@ from simulator.traffic.demand import LatencyTargets, Requests
 from simulator.traffic.pair import Pair
 from simulator.traffic.policy import Simulated, one_gamma, scheduled, simulations
 from simulator.traffic.server import Doubt
-from simulator.traffic.steady import Steady, steady
+from simulator.traffic.steady import TRUSTED, Steady, steady, trusted
 
 Interval = tuple[float, float]
-# Share of the capacity below which times in closed form have errors of a few per cent
-# (`benchmarks/traffic_closed_form.py --near`).
-TRUSTED = 0.8
-# The same where a chunk of prompts takes longer than this part of a request's decoding
-# (`benchmarks/traffic_closed_form.py --chunks`).
-CHUNKS_TRUSTED, LONG_CHUNK = 0.3, 0.125
 # Share of requests within the targets, where none is stated.
 SHARE = 0.95
 
@@ -152,16 +146,6 @@ def require_rates(rates: Sequence[float]) -> None:
         raise ValueError(f"rate must be above 0 requests a second, got {min(rates):g}")
 
 
-def _trusted(pair: Pair, gamma: int) -> float:
-    """Returns the share of the capacity up to which times at γ are within some 5 %."""
-    server = pair.server(gamma)
-    if server.prompts.chunk is None:
-        return TRUSTED
-    chunk = float(server.prompts.apart(server.prompts.chunk))
-    blocks = pair.demand.output_tokens / float(server.blocks.tokens[:, gamma].mean())
-    return CHUNKS_TRUSTED if chunk > LONG_CHUNK * blocks * server.seconds[0, gamma] else TRUSTED
-
-
 def answer(request: TrafficRequest) -> Traffic:
     """Returns the steady states at each rate, and the rates that the servers sustain.
 
@@ -192,7 +176,7 @@ def answer(request: TrafficRequest) -> Traffic:
                 advice=advice if gamma > 0 else None,
                 replicas=replicas,
                 by_batch=_by_batch(pair, gammas, gamma, rate),
-                trusted=_trusted(pair, gamma),
+                trusted=trusted(pair.server(gamma), pair.demand, gamma),
             )
             if doubtful is not None:
                 risk = float((~doubtful.stable[:, place]).mean())

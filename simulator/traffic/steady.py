@@ -28,6 +28,14 @@ from simulator.traffic.reading import NEARLY, least_seconds, reading_seconds, to
 from simulator.traffic.server import Server
 from simulator.traffic.spread import Spread
 
+# Shares of the capacity up to which times per token have errors of a few per cent
+# (`benchmarks/traffic_closed_form.py`, `--near` and `--chunks`): of most loads; where a chunk of
+# prompts takes longer than LONG_CHUNK of a request's decoding; and where a prompt in chunks takes
+# longer than LONG_PROMPT of it.
+TRUSTED = 0.8
+CHUNKS_TRUSTED, LONG_CHUNK = 0.3, 0.125
+PROMPTS_TRUSTED, LONG_PROMPT = 0.5, 0.1
+
 
 @dataclass(frozen=True, slots=True)
 class Steady:
@@ -184,3 +192,21 @@ def _between_requests(demand: Demand, law: Law, rate: Floats, decoding: Floats) 
     kept = 2 * memory * (1 + memory * np.expm1(-1 / memory))
     prompts = noise * rate * law.reading**2 / np.maximum(decoding, 1e-300)
     return np.asarray(law.step_variation * kept + prompts)
+
+
+def trusted(server: Server, demand: Demand, gamma: int) -> float:
+    """Returns the share of the capacity up to which times per token at γ are within some 5 %.
+
+    Beyond it they are mostly too short: prompts gather while a long step serves those before them.
+
+    gamma: drafted tokens per block; 0 without speculation.
+    """
+    prompts, chunk = server.prompts, server.prompts.chunk
+    if chunk is None:
+        return TRUSTED
+    blocks = demand.output_tokens / float(server.blocks.tokens[:, gamma].mean())
+    decoding = blocks * float(server.seconds[0, gamma])
+    if float(prompts.apart(chunk)) > LONG_CHUNK * decoding:
+        return CHUNKS_TRUSTED
+    long = float(prompts.apart(demand.prompt_tokens)) > LONG_PROMPT * decoding
+    return PROMPTS_TRUSTED if long else TRUSTED

@@ -7,9 +7,9 @@ import numpy as np
 
 from simulator.choice.advice import percentage
 from simulator.numerics.intervals import CONFIDENCE, percent
-from simulator.traffic.answer import TRUSTED, Interval, Traffic, TrafficRequest, TrafficRow
+from simulator.traffic.answer import Interval, Traffic, TrafficRequest, TrafficRow
 from simulator.traffic.pair import Pair
-from simulator.traffic.steady import Steady
+from simulator.traffic.steady import CHUNKS_TRUSTED, PROMPTS_TRUSTED, TRUSTED, Steady
 from specplan.reports.deployment import ranges_json
 from specplan.reports.simulated import simulated_json, simulated_table
 from specplan.reports.table import Column, bounds, folded, possible, table
@@ -30,7 +30,13 @@ _LONG_CHUNKS = (
     "over an eighth of the time in which a request is decoded: in simulations up to 37 % per "
     "token. --simulate shows them."
 )
-
+_LONG_PROMPTS = (
+    "~ Above 50 % of the capacity these times may be too short, because a prompt takes over a "
+    "tenth of the time in which a request is decoded: in simulations up to 8 % per token. "
+    "--simulate shows them."
+)
+# By the share of the capacity up to which times are trusted.
+_SHORT = {TRUSTED: _NEAR, CHUNKS_TRUSTED: _LONG_CHUNKS, PROMPTS_TRUSTED: _LONG_PROMPTS}
 _RISK = (
     "Capacity: requests/s at the row's K, as most probable. Risk of overload: how probable it is "
     "that the rate exceeds it, with costs and acceptance in doubt."
@@ -136,8 +142,7 @@ def traffic_text(
 def fine_print(request: TrafficRequest, answer: Traffic) -> list[str]:
     """Returns sentences on the columns, on times that may be too short, and on captured graphs."""
     near = [row for row in answer.rows if row.near_capacity and not answer.simulated]
-    chunks = any(row.trusted < TRUSTED for row in near)
-    short = [_LONG_CHUNKS if chunks else _NEAR] * bool(near)
+    short = [_SHORT[min(row.trusted for row in near)]] if near else []
     gammas = {row.gamma for row in answer.rows} - {0}
     return [*[_RISK] * bool(answer.draws), *short, *graphs_lines(request.pair, gammas)]
 

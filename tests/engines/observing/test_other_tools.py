@@ -67,6 +67,22 @@ GENAI_PERF: dict[str, Any] = {
 }
 
 
+# Parts of results/b200_dsr_fp8/b200_dsr_fp8_mtp3_ep1_tp8/dar_report_fp8_mtp3_ep1_reasoning.json in
+# zufayu/ClaudeSkillsE2EPerf at commit c45855d85c24, which trtllm-bench 1.2 wrote: DeepSeek-R1 with
+# three tokens of multi-token prediction on eight B200.
+TRTLLM_BENCH: dict[str, Any] = {
+    "engine": {"model": "/home/models/models--DeepSeek-R1-0528", "version": "1.2"},
+    "request_info": {"num_requests": 200, "avg_output_length": 8192.0},
+    "decoding_stats": {
+        "mode": "MTP",
+        "num_draft_tokens_percentiles": {"p50": 7686.0, "average": 7755.45},
+        "num_accepted_draft_tokens_percentiles": {"p50": 5634.0, "average": 5606.85},
+        "draft_acceptance_rate_percentiles": {"average": 0.7380184262277959},
+        "acceptance_length_percentiles": {"average": 3.2140552786833876},
+    },
+}
+
+
 def sweep(*, k: int, batch: int, tpot: float, schedule: str | None = None) -> dict[str, Any]:
     """Returns a record of a sweep at draft length k of at most 3, which the schedule sets.
 
@@ -99,6 +115,20 @@ def test_tensorrt_llm_steps_without_drafts_count(saved) -> None:
     # 100 tokens after the prompts', 60 of them drafted.
     assert (found.drafts, found.drafting, found.all_steps) == (40, 30, True)
     assert saved(TENSORRT_LLM_TIMES, gamma=0).timed == Timed(0.5, 100)
+
+
+def test_a_report_of_trtllm_bench_counts_blocks_after_the_prompt(saved) -> None:
+    found = saved(json.dumps(TRTLLM_BENCH))
+    assert (found.kind, found.origin, found.version) == ("tensorrt-llm", "bench", "1.2")
+    # 8192 tokens in 2585.15 iterations of each request, the first of which reads the prompt.
+    assert (found.gamma, found.drafts) == (3, round(200 * 2584.15))
+    assert found.accepted == 200 * 5606.85
+    assert found.block_efficiency == pytest.approx(8191 / 2584.15)
+    with pytest.raises(ValueError, match=r"gamma must be .* drafted tokens per iteration, 3$"):
+        saved(json.dumps(TRTLLM_BENCH), gamma=4)
+    off = TRTLLM_BENCH | {"decoding_stats": {"mode": "MTP", "num_draft_tokens_percentiles": None}}
+    with pytest.raises(ValueError, match="decoding_stats must have counts, got none"):
+        saved(json.dumps(off))
 
 
 def test_mlx_vlm_counts_rounds(saved) -> None:
@@ -170,7 +200,7 @@ def test_the_table_of_a_sweep_has_its_runs(tmp_path: Path) -> None:
         ('[{"n_prompt": 0, "n_gen": 128, "avg_ns": 5}]', "plan --costs FILE reads them"),
         ('[{"id": 0, "n_ctx": 256, "is_processing": false}]', "llama-server's slots have no"),
         ('{"elapsed_time": 3.0, "num_requests": 8}', "vllm bench throughput counts no drafts"),
-        ('{"engine": {}, "decoding_stats": {}}', "plan --block-efficiency L --at-gamma K"),
+        ('{"engine": {}, "decoding_stats": {}}', "a report of trtllm-bench must have request_info"),
     ],
 )
 def test_a_file_without_counts_is_refused_with_the_setting_that_counts(

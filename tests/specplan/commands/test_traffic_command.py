@@ -326,15 +326,17 @@ def test_rates_near_the_capacity_say_that_their_times_are_too_short(sheet: str) 
     assert warning not in run(f"{asked} --simulate --requests 200", "traffic").stdout
 
 
-@pytest.mark.parametrize(("chunk", "near"), [(512, False), (8192, True)])
-def test_times_are_trusted_less_where_chunks_are_long(sheet: str, chunk: int, near: bool) -> None:
-    load = f"--prompt-tokens 1000 --output-tokens 60 --chunk-tokens {chunk} --gamma 3 {sheet}"
-    most = run_json(f"--rate 1 {load}", "traffic")["most_requests_per_second"]
-    asked = f"--rate {0.2 * most:.3f},{0.6 * most:.3f} {load}"
-    answer, text = both(asked, "traffic")
+@pytest.mark.parametrize(
+    ("lengths", "trusted"),
+    [((1000, 60, 512), 80), ((1000, 60, 8192), 30), ((20_000, 300, 2048), 50)],
+)
+def test_long_steps_are_trusted_less(sheet: str, lengths: tuple[int, ...], trusted: int) -> None:
+    load = "--prompt-tokens {} --output-tokens {} --chunk-tokens {} --gamma 3 ".format(*lengths)
+    most = run_json(f"--rate 1 {load}{sheet}", "traffic")["most_requests_per_second"]
+    answer, text = both(f"--rate {0.2 * most:.3f},{0.6 * most:.3f} {load}{sheet}", "traffic")
     rows = [row for row in answer["rows"] if row["speculation"]]
-    assert [row["near_capacity"] for row in rows] == [False, near]
-    assert ("~ Above 30 % of the capacity" in text) == near
+    assert [row["near_capacity"] for row in rows] == [False, trusted < 60]
+    assert (f"~ Above {trusted} % of the capacity" in text) == (trusted < 60)
 
 
 def test_replicas_are_servers_at_their_part_of_the_rate(sheet: str) -> None:
