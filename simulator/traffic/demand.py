@@ -13,6 +13,8 @@ from simulator.numerics.arguments import Floats, integer, non_negative
 
 # Share of requests at the start that find an emptier server than later ones.
 _WARM_UP = 0.1
+# Stretches of a simulation whose shares give the error of the whole.
+_STRETCHES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,15 @@ class SimulationResult:
     def within(self, targets: LatencyTargets) -> float:
         """Returns the share of requests that met the targets."""
         return float(targets.met(self.first_seconds, self.token_seconds).mean())
+
+    def within_error(self, targets: LatencyTargets) -> float:
+        """Returns the standard error of `within`, from the shares of stretches of time.
+
+        Requests that miss a target come in bursts, so they vary more than independent ones.
+        """
+        met = targets.met(self.first_seconds, self.token_seconds)
+        shares = [part.mean() for part in np.array_split(met, min(_STRETCHES, len(met)))]
+        return float(np.std(shares, ddof=1) / len(shares) ** 0.5) if len(shares) > 1 else 0.0
 
     def _counting(self, values: Floats) -> Floats:
         return values[int(_WARM_UP * len(self.first)) :]

@@ -154,28 +154,28 @@ class Fleet:
         )
         return self.replicas * limit
 
-    @cached_property
+    @property
     def share_within(self) -> float:
         """Share of requests that meet the targets, in a simulation of one replica."""
-        pair, goal = self.replica.pair, self.goal
-        rate = goal.rate / self.replicas
-        if (
-            rate >= float(pair.under(self.gamma, rate).max_rate)
-            and goal.targets.first_seconds is None
-        ):
-            return 0.0
-        demand = in_turn(pair.demand, self.replicas)
-        arrived = demand.arrivals(rate, goal.requests, seed=goal.seed)
-        return serve(pair.server(self.gamma), arrived, self.gamma, seed=goal.seed).within(
-            goal.targets
-        )
+        return self._share[0]
+
+    @cached_property
+    def _share(self) -> tuple[float, float]:
+        """`share_within` and its standard error, at least as large as with independent requests."""
+        pair, goal, rate = self.replica.pair, self.goal, self.goal.rate / self.replicas
+        independent = sqrt(goal.share * (1 - goal.share) / goal.requests)
+        most = float(pair.under(self.gamma, rate).max_rate)
+        if rate >= most and goal.targets.first_seconds is None:
+            return 0.0, independent
+        arrived = in_turn(pair.demand, self.replicas).arrivals(rate, goal.requests, seed=goal.seed)
+        served = serve(pair.server(self.gamma), arrived, self.gamma, seed=goal.seed)
+        return served.within(goal.targets), max(independent, served.within_error(goal.targets))
 
     @property
     def keeps(self) -> bool:
-        """Whether a simulation keeps the share, with two standard errors of a share in reserve."""
-        share = self.goal.share
-        reserve = 2 * sqrt(share * (1 - share) / self.goal.requests)
-        return self.share_within >= min(share + reserve, (1 + share) / 2)
+        """Whether a simulation keeps the share, with two standard errors in reserve."""
+        share, error = self._share
+        return share >= min(self.goal.share + 2 * error, (1 + self.goal.share) / 2)
 
     @cached_property
     def drawn_gpus(self) -> Floats | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simulator.traffic.demand import Demand, LatencyTargets
+from simulator.traffic.demand import Demand, LatencyTargets, Requests, SimulationResult
 from simulator.traffic.events import serve
 from simulator.traffic.fleet import Fleet, Goal, Replica, closed_fleet, simulated_fleet
 from simulator.traffic.limit import in_turn
@@ -207,3 +207,20 @@ def test_no_fleet_keeps_impossible_targets() -> None:
 def test_a_goal_is_refused(changed: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         replace(goal(), **changed)
+
+
+def test_a_share_that_comes_in_bursts_has_a_larger_error() -> None:
+    """Two thousand requests of which a burst misses; independent ones would err by 0.5 points."""
+    met = np.ones(2000, dtype=bool)
+    met[900:1000] = False
+    first = np.where(met, 0.1, 9.0)
+    requests = Requests(np.zeros(2000), np.full(2000, 9), np.full(2000, 9))
+    served = SimulationResult(requests, first, first + 0.1, 0)
+    targets = LatencyTargets(first_seconds=1.0)
+    kept = met[200:]
+    assert served.within(targets) == kept.mean()
+    independent = (kept.mean() * (1 - kept.mean()) / len(kept)) ** 0.5
+    assert served.within_error(targets) > 5 * independent
+    spread = np.random.default_rng(0).permutation(first)
+    calm = SimulationResult(requests, spread, spread + 0.1, 0).within_error(targets)
+    assert calm == pytest.approx(independent, rel=0.5)
