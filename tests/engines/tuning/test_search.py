@@ -28,19 +28,22 @@ ENGINES = {
 }
 
 
+# Most runs with drafts that a search makes: six where K = 5 to 8 are within 1.5 % of each other.
+MOST_RUNS = {"cheap drafts": 4, "usual": 6, "dear drafts": 3, "a loss": 1}
+
+
 def gammas(tuned: Tuned) -> list[int]:
     return [row.gamma for row in tuned.rows]
 
 
-@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+@pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("together", [True, False])
-def test_a_search_loses_at_most_two_per_cent_in_at_most_six_runs(
-    engine: MadeEngine, together: bool
-) -> None:
+def test_a_search_loses_at_most_two_per_cent_in_one_to_six_runs(name: str, together: bool) -> None:
+    engine = ENGINES[name]
     found = searched(engine, made_tuning(), together=together)
     [advised] = found.advised
     assert engine.token_seconds(advised.gamma) <= 1.02 * engine.token_seconds(engine.best)
-    assert len([gamma for gamma in gammas(found) if gamma > 0]) <= 6
+    assert len([gamma for gamma in gammas(found) if gamma > 0]) <= MOST_RUNS[name]
     assert engine.up == 0
     assert found.next_gamma is None
 
@@ -153,7 +156,9 @@ def test_a_machine_that_slows_down_changes_no_advice(together: bool) -> None:
         for each in (calm, found)
     ]
     for gamma in ratios[0].keys() & ratios[1].keys():
-        assert ratios[1][gamma] == pytest.approx(ratios[0][gamma], rel=0.07)
+        # Servers together take turns with the fastest K so far, not with K = 0, which ran before.
+        limit = 0.07 if together else 0.01
+        assert ratios[1][gamma] == pytest.approx(ratios[0][gamma], rel=limit)
     assert any("drift" in note for note in found.notes) == (not together)
 
 
