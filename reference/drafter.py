@@ -142,7 +142,7 @@ def draft_tokens(
     if not laws:
         return nothing
     drafted, computed = torch.cat([nothing.tokens, *tokens]), concatenate(laws)
-    return Draft(drafted, computed.first(len(drafted)), computed.witness)
+    return Draft(drafted, computed.first(len(tokens)), computed.witness)
 
 
 def draft_from(laws: Laws, limit: int, policy: Policy, generator: torch.Generator) -> Draft:

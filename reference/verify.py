@@ -52,12 +52,14 @@ def verify_draft(
     target: the model that verifies; its cache lacks at least the last id of the text.
     sampling: the target's settings.
     """
+    # A tensor's `len` takes five times as long as its shape.
+    gamma = draft.tokens.shape[0]
     unseen = torch.tensor(text[target.length :], device=target.device)
     if draft.parents is not None:
         if not isinstance(rule, Strict):
             raise ValueError(f"a draft that branches needs the strict rule, got {rule.name}")
         return verify_tree(target, draft, text, unseen, sampling=sampling, generator=generator)
-    logits = target.extend(torch.cat([unseen, draft.tokens]))[len(unseen) - 1 :]
+    logits = target.extend(torch.cat([unseen, draft.tokens]))[-gamma - 1 :]
     p = sampling.laws(logits, text, [draft.tokens])
     count, next_id = verify(p, draft, rule=rule, generator=generator)
 
@@ -65,9 +67,9 @@ def verify_draft(
     # the logits were finite. Ids are exact in double precision.
     q_witness = draft.tokens[:0] if draft.witness is None else draft.witness
     results = torch.cat([draft.tokens, count, next_id, p.witness.double(), q_witness]).tolist()
-    ids, witness = results[: len(draft.tokens) + 2], results[len(draft.tokens) + 2 :]
-    require_finite(witness[len(logits) :], drafter_name, len(text))
-    require_finite(witness[: len(logits)], target.name, len(text))
+    ids, witness = results[: gamma + 2], results[gamma + 2 :]
+    require_finite(witness[gamma + 1 :], drafter_name, len(text))
+    require_finite(witness[: gamma + 1], target.name, len(text))
     *drafted, accepted, token = map(int, ids)
     target.rollback(len(text) + accepted)
     return Verified(tuple(drafted), accepted, token, p)
@@ -83,7 +85,7 @@ def verify(
 
     p: the target's distributions at the gamma drafted positions and at the next one.
     """
-    gamma = len(draft.tokens)
+    gamma = draft.tokens.shape[0]
     if gamma == 0:
         return draft.tokens.new_zeros(1), p.draw(generator)
     draws = 0 if isinstance(p, OneHot) else gamma

@@ -2,12 +2,12 @@
 # Installs specplan without PyTorch into a new environment, by the lines of docs/install.md, and runs
 # every command that needs no model there. Ends with status 1 if one fails.
 #
-#     scripts/light_installation.sh FOLDER
+#     [PYTHON=python3.13] scripts/light_installation.sh FOLDER
 set -euo pipefail
 folder=$(realpath -m "${1:?a folder for the environment}")
 root=$(realpath "$(dirname "$0")/..")
 unset PYTHONPATH
-python3 -m venv "$folder"
+"${PYTHON:-python3}" -m venv "$folder"
 cd "$root"
 sed -n '/^## Without PyTorch/,/^## PyTorch/s/^    pip //p' docs/install.md | while read -r words; do
     # shellcheck disable=SC2086

@@ -70,7 +70,7 @@ class CausalModel(CachedModel):
     ) -> Tensor:
         """Returns the logits after each of the last `logits_to_keep` tokens; 0: of all tokens."""
         if parents is None:
-            end = self.length + len(tokens)
+            end = self.length + tokens.shape[0]
             positions = torch.arange(self.length, end, device=self.device)
             return self._run(tokens, logits_to_keep, positions)
         # Elsewhere a mask does not decide what a token attends to.

@@ -97,7 +97,7 @@ class CachedModel(ABC):
                 return self.extend(tokens, parents)
         with self._stopwatch:
             logits = self._logits(tokens, parents)
-        self._grow(len(tokens))
+        self._grow(tokens.shape[0])
         if self._forbidden is None:
             return logits
         return logits.index_fill(-1, self._forbidden, -torch.inf)

@@ -107,7 +107,7 @@ class CompiledModel(CausalModel):
             raise ValueError(
                 f"drafts that branch need a model that is not compiled, got {self.name}"
             )
-        count = len(tokens)
+        count = tokens.shape[0]
         if self.length + count > self._capacity:
             raise ValueError(
                 f"a text must fit the {self._capacity} positions that {self.name} was compiled "
