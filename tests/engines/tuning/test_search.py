@@ -157,7 +157,7 @@ def test_a_machine_that_slows_down_changes_no_advice(together: bool) -> None:
     ]
     for gamma in ratios[0].keys() & ratios[1].keys():
         # Servers together take turns with the fastest K so far, not with K = 0, which ran before.
-        limit = 0.07 if together else 0.01
+        limit = 0.07 if together else 0.03
         assert ratios[1][gamma] == pytest.approx(ratios[0][gamma], rel=limit)
     assert any("drift" in note for note in found.notes) == (not together)
 
