@@ -54,12 +54,15 @@ class Entry(NamedTuple):
         function: Callable[..., Any] = getattr(importlib.import_module(f"figures.{module}"), name)
         return function
 
-    def compute(self, results: Validated | None = None, load: object | None = None) -> Numbers:
+    def compute(
+        self, results: Validated | None = None, loads: Mapping[str, object] = MappingProxyType({})
+    ) -> Numbers:
         """Returns the figure's numbers; arguments that the figure does not need are ignored.
 
-        load: a `FigureLoad` for the figure batch-size, a `Served` for the figure traffic.
+        loads: a `FigureLoad` as "load" for the figure batch-size, a `Served` as "served" for the
+          figure traffic.
         """
-        given = {"results": results, "load": load, "served": load, "name": self.name}
+        given = {"load": None, "served": None, **loads, "results": results, "name": self.name}
         data: Numbers = self.function("compute")(*([given[self.takes]] if self.takes else []))
         return data
 
@@ -77,7 +80,7 @@ def write_figure(
     *,
     formats: Sequence[str] = FORMATS,
     results: Validated | None = None,
-    load: object | None = None,
+    loads: Mapping[str, object] = MappingProxyType({}),
 ) -> list[Path]:
     """Computes and draws a figure, and returns its files, one for each format, written atomically.
 
@@ -87,7 +90,7 @@ def write_figure(
         if name not in FORMATS:
             raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {name}")
     folder.mkdir(parents=True, exist_ok=True)
-    data = entry.compute(results, load)
+    data = entry.compute(results, loads)
     figure = entry.draw(data) if set(formats) - {"csv"} else None
     written = [folder / f"{entry.name}.{name}" for name in formats]
     for path in written:

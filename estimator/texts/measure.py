@@ -1,10 +1,8 @@
 """Measures the acceptance of a copying draft along recorded texts, into a profile."""
 
 import hashlib
-import multiprocessing
 import os
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from importlib.metadata import version
@@ -26,6 +24,7 @@ from estimator.prompts.logs import LogPart, parts
 from estimator.requests import MeasureTexts
 from estimator.texts.contexts import by_context
 from estimator.texts.counting import Totals, count_part, counter, least_matches
+from estimator.timing.threads import process_pool
 from estimator.traces.trace_file import Journal, require_place, traces_path, write_matches
 from reference.files import held
 from simulator.numerics.intervals import CONFIDENCE
@@ -88,9 +87,7 @@ def _new(request: MeasureTexts, rest: Iterator[LogPart]) -> Iterator[Totals]:
     if processes == 1 or len(first) < 2:
         yield from map(count, rest)
         return
-    ways = multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context("fork" if "fork" in ways else ways[0])
-    with ProcessPoolExecutor(processes, context) as pool:
+    with process_pool(processes) as pool:
         while some := list(islice(rest, _TOGETHER * processes)):
             yield from pool.map(count, some)
 

@@ -11,7 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 T = TypeVar("T")
 
@@ -55,6 +58,16 @@ def free_threads(*, most: int) -> Threads:
 def chosen_threads(requested: int | None) -> int:
     """Returns the requested number of threads; for None, the number of free cores minus 1."""
     return free_threads(most=os.cpu_count() or 1).count if requested is None else requested
+
+
+def process_pool(processes: int) -> "ProcessPoolExecutor":
+    """Returns a pool of processes. Forked processes have what this one has imported and loaded."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    ways = multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("fork" if "fork" in ways else ways[0])
+    return ProcessPoolExecutor(processes, context)
 
 
 @contextmanager

@@ -1,11 +1,14 @@
 """`specplan figures`: the papers' figures and tables, and our own, as PNG, SVG and CSV."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 
 import click
 
+from estimator.timing.threads import process_pool
 from estimator.validation.file import read_validation
 from figures.ours.batch_size import ALPHA, FigureLoad
 from figures.ours.traffic import DEMAND, Served
@@ -100,11 +103,27 @@ def figures_command(ctx: click.Context, /, **_: object) -> None:
         raise ValueError(f"--results is of no use to {', '.join(entry.name for entry in chosen)}")
     loads = _loads(deployed, shown, ctx, chosen)
     formats = tuple(name.strip() for name in drawn.formats.split(","))
-    written: list[Path] = []
-    for entry in tqdm(chosen, unit="figure", disable=None):
-        load = loads.get(entry.takes)
-        written += write_figure(entry, drawn.folder, formats=formats, results=results, load=load)
+    write = partial(
+        write_figure, folder=drawn.folder, formats=formats, results=results, loads=loads
+    )
+    with tqdm(total=len(chosen), unit="figure", disable=None) as bar:
+        written: list[Path] = []
+        for files in _each(chosen, write):
+            written += files
+            bar.update()
     answer(lambda: {"files": written}, lambda: "\n".join(map(str, written)), form=drawn)
+
+
+def _each(chosen: Sequence[Entry], write: Callable[[Entry], list[Path]]) -> Iterator[list[Path]]:
+    """Yields the files of each figure; several processes draw all but the first figure."""
+    first, *others = chosen
+    yield write(first)  # which imports what all need
+    processes = min(len(others), os.cpu_count() or 1)
+    if processes < 2:
+        yield from map(write, others)
+        return
+    with process_pool(processes) as pool:
+        yield from pool.map(write, others)
 
 
 def _chosen(names: tuple[str, ...]) -> tuple[Entry, ...]:
