@@ -77,7 +77,12 @@ def nearest(name: str) -> list[str]:
 
 
 class Typical(CountedAcceptance):
-    """Published accepted lengths, by a name that `specplan plan --typical list` prints."""
+    """Published accepted lengths, by a name that `specplan plan --typical list` prints.
+
+    published: the lengths, with their draft and target.
+    """
+
+    published: PublishedLengths
 
     def __init__(self, name: str) -> None:
         known = published_lengths()
@@ -96,6 +101,7 @@ class Typical(CountedAcceptance):
         kind = DRAFT_CLASSES[chosen.kind]
         source = replace(chosen.held, notes=(note,))
         super().__init__(counts, kind=kind, elsewhere=workload_spread(), source=source)
+        object.__setattr__(self, "published", chosen)
 
     def of_kind(self, kind: str | None) -> CountedAcceptance:
         return self if kind is None else super().of_kind(kind)

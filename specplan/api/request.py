@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from engines.kind import engine_kinds, names_of
 from estimator.progress import notice
 from simulator.acceptance.acceptance import Acceptance
+from simulator.acceptance.typical import Typical
 from simulator.choice.plans import MOST_ROWS, PlanRequest, plans
 from simulator.choice.schedule import DENSE, coarse, middles
 from simulator.cost.costs import Costs
@@ -41,6 +42,8 @@ LOOKUP_LENGTH = (
     "the length of a lookup's run must count all steps: vLLM's mean acceptance length counts only "
     "the steps that drafted. The JSON of a bench (file=FILE) counts all steps"
 )
+# Kinds of published drafts, as flags name them.
+_METHODS = {"EAGLE-3": "EAGLE-3", "MTP": "MTP", "draft model": "model"}
 NO_LIMITS, FIXED_LENGTH, _CHOICE = Graphs(), StoppingSettings(), Choice()
 
 
@@ -90,9 +93,13 @@ class Question:
         """The names of the draft, for flags."""
         from specplan.reports.flags import DraftLabels
 
-        kind = self.choice.draft_kind or ""
+        kind, model = self.choice.draft_kind or "", self.choice.draft
         measured = None if self.profile is None else self.profile.setup.draft
-        return DraftLabels(COPIES.get(kind) or measured, DRAFT_KINDS.get(kind), self.choice.draft)
+        first = None if isinstance(self.acceptance, Recorded) else self.acceptance[0]
+        if isinstance(first, Typical) and not kind:
+            published = first.published
+            return DraftLabels(None, _METHODS.get(published.kind), model or published.draft)
+        return DraftLabels(COPIES.get(kind) or measured, DRAFT_KINDS.get(kind), model)
 
     def shows(self, row: Plan) -> bool:
         """Returns whether a table shows the row: not between runs, unless its batch was stated."""

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from specplan.api.request import Question
 
 
-@click.command(name="plan", cls=Command)
+_HEAT = "an acceptance holds for one temperature: state the acceptance that was counted at yours"
+
+
+@click.command(name="plan", cls=Command, instead={"--temperature": _HEAT})
 @takes(*acceptance_kinds(), heading="Acceptance (one of)")
 @takes(*cost_kinds(), heading="Cost (one of)")
 @takes(

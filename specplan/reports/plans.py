@@ -196,7 +196,10 @@ def _first_cause(rows: Sequence[tuple[Plan, str]]) -> list[str]:
 
 def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = (), drafts: Sequence[str] = ()) -> str:
     """Returns several plans as a table with their schedule; every, drafts: see `plans_json`."""
-    notes = [*rows_notes(rows), *notes_of(rows[0])]
+    first = rows[0]
+    one_batch = len({row.setting.batch for row in rows}) == 1  # else the schedule has the zero
+    held = notes_of(first) if one_batch else (*first.acceptance.source.notes, *first.notes)
+    notes = [*rows_notes(rows), *held]
     notes += {note for row in rows for note in row.acceptance.source.notes}.difference(notes)
     cells = [cells_of(row) for row in rows]
     columns = columns_of(rows)
