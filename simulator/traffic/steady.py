@@ -34,7 +34,7 @@ from simulator.traffic.spread import Spread
 # longer than LONG_PROMPT of it.
 TRUSTED = 0.8
 CHUNKS_TRUSTED, LONG_CHUNK = 0.3, 0.125
-PROMPTS_TRUSTED, LONG_PROMPT = 0.5, 0.1
+PROMPTS_TRUSTED, LONG_PROMPT = 0.5, 0.075
 
 
 @dataclass(frozen=True, slots=True)

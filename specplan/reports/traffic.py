@@ -31,8 +31,8 @@ _LONG_CHUNKS = (
     "token. --simulate shows them."
 )
 _LONG_PROMPTS = (
-    "~ Above 50 % of the capacity these times may be too short, because a prompt takes over a "
-    "tenth of the time in which a request is decoded: in simulations up to 8 % per token. "
+    "~ Above 50 % of the capacity these times may be too short, because a prompt takes over "
+    "7.5 % of the time in which a request is decoded: in simulations up to 8 % per token. "
     "--simulate shows them."
 )
 # By the share of the capacity up to which times are trusted.

@@ -328,7 +328,7 @@ def test_rates_near_the_capacity_say_that_their_times_are_too_short(sheet: str) 
 
 @pytest.mark.parametrize(
     ("lengths", "trusted"),
-    [((1000, 60, 512), 80), ((1000, 60, 8192), 30), ((20_000, 300, 2048), 50)],
+    [((1000, 200, 512), 80), ((1000, 60, 8192), 30), ((20_000, 300, 2048), 50)],
 )
 def test_long_steps_are_trusted_less(sheet: str, lengths: tuple[int, ...], trusted: int) -> None:
     load = "--prompt-tokens {} --output-tokens {} --chunk-tokens {} --gamma 3 ".format(*lengths)
