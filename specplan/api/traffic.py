@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reference.files import text_lines
+from simulator.choice.curve import counted_runs
 from simulator.cost.costs import Costs
+from simulator.cost.fitted.contradictions import contradictions, other_lengths
 from simulator.numerics.arguments import integer
 from simulator.traffic.answer import Traffic, TrafficRequest, answer, require_rates
 from simulator.traffic.demand import Demand, LatencyTargets, Requests
@@ -93,7 +95,12 @@ def requested(
         burst,
         load.replicas,
     )
-    notes = (*whole.source.notes, *([_GRAPHS] if unknown else []))
+    runs = costs.runs if isinstance(costs, Costs) else ()
+    others = [
+        run for cost in priced for run in cost.own_runs if run not in counted_runs(whole, cost)
+    ]
+    conflicts = (*contradictions(runs), *other_lengths(others, whole.tokens_per_call))
+    notes = (*whole.source.notes, *conflicts, *([_GRAPHS] if unknown else []))
     return request, notes, priced[0].setting.load
 
 
