@@ -105,7 +105,7 @@ def typical_length(load: Load) -> Advice | None:
         return None
     counts = [Accepted(gamma, length) for gamma, length in entry.lengths.items()]
     kind = load.row.traits.draft
-    return _from_counts(load, from_counts(counts, kind=kind, elsewhere=workload_spread()))
+    return _from_counts(load, from_counts(counts, draft_class=kind, elsewhere=workload_spread()))
 
 
 def stated_alpha(off: float) -> Callable[[Load], Advice | None]:
@@ -158,7 +158,7 @@ WAYS: dict[str, Callable[[Load], Advice | None]] = {
 
 def _counted(load: Load) -> FromCounts:
     run = load.rows[load.nearest].run
-    return from_counts([Accepted(run.gamma, run.length)], kind=load.row.traits.draft)
+    return from_counts([Accepted(run.gamma, run.length)], draft_class=load.row.traits.draft)
 
 
 def _from_counts(load: Load, acceptance: FromCounts) -> Advice:

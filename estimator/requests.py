@@ -107,12 +107,10 @@ class MeasureTexts:
 class Validate(TimedPair):
     """Settings of a validation: the drafts, temperatures and policies to predict and measure.
 
-    draft_temperature: temperature of the draft; None: the target's temperature.
-    compiling: whether passes are compiled: off, on or try.
-    policy_names: fixed, heuristic, confidence:P, product:P or adaptive.
-    gammas: draft lengths of the fixed policy; None: 1, 2, 4, 8.
-    max_gamma: longest draft of other policies; None: 16.
-    verification: name of the acceptance rule. lenience: l in (0, 1]; None: 1, lossless.
+    gammas: Drafted tokens per block.
+    policy_names: fixed (each --gamma), heuristic, confidence:P, product:P or adaptive; repeatable,
+      a row each.
+    temperatures: Temperatures of the target, a list or range; 0 is greedy.
     """
 
     draft_temperature: float | None = None
@@ -138,8 +136,10 @@ class GenerateAlone:
     """Settings for decoding one text without a draft.
 
     text: source of the prompt, and largest number of new tokens.
-    prompt: text of the prompt; None: the first prompt of the source.
-    compiling: whether forward passes are compiled: off, on, or try (compile if possible).
+    prompt: Text to continue.  [default: the first of the prompts]
+    temperature: Temperature of the target; 0 is greedy.
+    stop_strings: End with the token that completes this text; repeatable.
+    seed: Seed of the sampled tokens.
     """
 
     models: TargetSettings = field(default_factory=TargetSettings)
@@ -156,11 +156,9 @@ class GenerateAlone:
 class Generate(GenerateAlone):
     """Settings for decoding one text with a draft.
 
-    draft_temperature: temperature of the draft; None: the target's temperature.
-    policy_name: fixed, heuristic, confidence:P, product:P or adaptive.
-    gamma: draft length of the fixed policy; None: 4.
-    max_gamma: longest draft of other policies; None: 16.
-    verification, lenience: name of the acceptance rule; its lenience in (0, 1] (None: 1, lossless).
+    gamma: Drafted tokens per block.
+    policy_name: fixed (--gamma), heuristic, confidence:P, product:P, or adaptive, which measures
+      costs first.
     """
 
     models: ModelSettings = field(default_factory=ModelSettings)
@@ -179,8 +177,8 @@ class Generate(GenerateAlone):
 class GenerateBeams:
     """Settings of a speculative beam search (Leviathan et al. 2023, A.4).
 
-    text, prompt: the source of the prompt, as in GenerateAlone.
-    beams, draft_beams: number of beams of the target and of the draft; None: twice `beams`.
+    beams: Width of --decoder beam.
+    draft_beams: Width of the draft's search, at least --beams.  [default: twice --beams]
     """
 
     models: ModelSettings = field(default_factory=ModelSettings)

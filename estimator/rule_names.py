@@ -48,8 +48,8 @@ VERIFICATION = next(iter(RULES))
 
 def acceptance_rule(verification: str = VERIFICATION, lenience: float | None = None) -> Rule:
     """Returns the named acceptance rule; lenience: in (0, 1]; None means 1."""
-    kind = RULES[verification]
+    named = RULES[verification]
     lenience = 1.0 if lenience is None else lenience
-    if lenience != 1 and not kind.lenient:
+    if lenience != 1 and not named.lenient:
         raise ValueError(f"lenience must be 1 under {verification} verification, got {lenience}")
-    return kind.rule(lenience)
+    return named.rule(lenience)

@@ -80,9 +80,9 @@ def published(table: str) -> Numbers:
 
 def _values(column: Sequence[str]) -> list[Any]:
     """Returns a column's cells, as integers or floats if all cells are such numbers."""
-    for kind in (int, float):
+    for number in (int, float):
         with suppress(ValueError):
-            return [kind(cell) if cell else None for cell in column]
+            return [number(cell) if cell else None for cell in column]
     return [cell or None for cell in column]
 
 

@@ -194,7 +194,7 @@ class Observation(Counts):
         return self.drafted / self.drafts
 
     def acceptance(
-        self, kind: str | None = None, others: Sequence[Accepted] = ()
+        self, draft_class: str | None = None, others: Sequence[Accepted] = ()
     ) -> CountedAcceptance:
         """Returns the acceptance for a plan, estimated from these counts and `others`.
 
@@ -205,7 +205,9 @@ class Observation(Counts):
         first = (
             [] if self.calls_error and self.gamma in [e.gamma for e in others] else [self.counted]
         )
-        return CountedAcceptance([*first, *others], kind=kind, cut_short=self.cut_short)
+        return CountedAcceptance(
+            [*first, *others], draft_class=draft_class, cut_short=self.cut_short
+        )
 
     @property
     def contradictions(self) -> tuple[str, ...]:

@@ -27,12 +27,12 @@ def write_gguf(folder: Path, tokenizer_folder: Path, path: Path, *, half: bool =
             f"{config.get('architectures')} in {folder}; convert others with llama.cpp's own "
             "convert_hf_to_gguf.py and name the .gguf files"
         )
-    kind = tokenizer["model"]["type"]
+    tokenizer_type = tokenizer["model"]["type"]
     before = (tokenizer.get("pre_tokenizer") or {}).get("type")
-    if (kind, before) != ("BPE", "ByteLevel"):
+    if (tokenizer_type, before) != ("BPE", "ByteLevel"):
         raise ValueError(
             "a tokenizer must be byte-level BPE to be written as GGUF here, got "
-            f"{kind} after {before} in {tokenizer_folder}"
+            f"{tokenizer_type} after {before} in {tokenizer_folder}"
         )
     heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
     writer = gguf.GGUFWriter(path, "llama")

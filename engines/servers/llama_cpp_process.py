@@ -23,7 +23,7 @@ def serve(parameters: Mapping[str, Any]) -> None:
     for name, value in parameters.items():
         *parents, last = name.split(".")
         if last == "types":
-            value = [getattr(xllamacpp.common_speculative_type, kind) for kind in value]
+            value = [getattr(xllamacpp.common_speculative_type, mode) for mode in value]
         setattr(reduce(getattr, parents, common), last, value)
     server = xllamacpp.Server(common)
     assert server.listening_address

@@ -128,7 +128,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(row for row in self.rows if row.concurrency == concurrency and row.p_min == 0)
 
     def repeated(self, row: TunedRun) -> TunedRun | None:
-        """Returns the earlier run with the row's γ, threshold and concurrency, if γ take turns."""
+        """Returns the earlier run with a run's γ, threshold and concurrency, if γ take turns."""
         every = (kept for kept in self.rows if kept.measured and self.together)
         alike = (kept for kept in every if kept.knobs == row.knobs)
         return next((kept for kept in alike if kept.concurrency == row.concurrency), None)

@@ -67,7 +67,7 @@ def deployed_cost(
     machine = (gpu if gpus == 1 else f"{gpus} × {gpu}") + deployment.conditions.parallel
     traits = _traits(deployment, engine, dtype)
     undrafted = replace(traits, draft=None)
-    prior, bare = (published_prior(kind).fixed(**known or {}) for kind in (traits, undrafted))
+    prior, bare = (published_prior(side).fixed(**known or {}) for side in (traits, undrafted))
     passes = RooflineMachine(deployment)
     roofline = infer(passes, prior, runs, infer(passes, bare, []))
     plain = DeployedCost(roofline, "public", f"the roofline of {machine}", ())

@@ -96,14 +96,14 @@ class MeasuredKernels(KernelTables):
         return f"{PACKAGE} {RELEASE}, {SYSTEMS[self._gpu]}, {SERVERS[self._server]}"
 
     def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
-        kind = _format_name(stored, SYSTEMS[self._gpu])
-        curves = self._curves(f"product/{kind}")
+        form = _format_name(stored, SYSTEMS[self._gpu])
+        curves = self._curves(f"product/{form}")
         if (outputs, inputs) in curves.shapes and rows <= curves.rows[-1]:
             return curves.at((outputs, inputs), rows)
-        (roof,) = _arrays(self._gpu, (f"{self._server}/product/{kind}/roof",))
+        (roof,) = _arrays(self._gpu, (f"{self._server}/product/{form}/roof",))
         measured = min(rows, int(curves.rows[-1]))
         share = weights = 0.0
-        for shape, distance in self._near(f"product/{kind}", (outputs, inputs)):
+        for shape, distance in self._near(f"product/{form}", (outputs, inputs)):
             weight = 1 / (distance * distance + 1e-12)
             share += weight * _roof_seconds(roof, measured, shape) / curves.at(shape, measured)
             weights += weight
@@ -113,11 +113,11 @@ class MeasuredKernels(KernelTables):
         self, *, rows: int, hidden: int, inner: int, count: int, active: int,
         gpus: tuple[int, int], stored: float,
     ) -> float:  # fmt: skip
-        kind = _format_name(stored, SYSTEMS[self._gpu], routed=True)
+        form = _format_name(stored, SYSTEMS[self._gpu], routed=True)
         shape = (active, count, hidden, inner, *gpus)
-        blocks = f"experts/{kind}_block"  # one scale for each block of weights
-        scaled = not self._has(f"experts/{kind}", shape) and self._has(blocks, shape)
-        return self._measured(blocks if scaled else f"experts/{kind}", shape, rows)
+        blocks = f"experts/{form}_block"  # one scale for each block of weights
+        scaled = not self._has(f"experts/{form}", shape) and self._has(blocks, shape)
+        return self._measured(blocks if scaled else f"experts/{form}", shape, rows)
 
     def attention(
         self, *, batch: int, context: int, heads: int, key_heads: int, head_size: int

@@ -205,7 +205,7 @@ def parse_policies(
     """
     policies: dict[str, Policy | None] = {}
     for name in names:
-        kind, _, value = name.partition(":")
+        family, _, value = name.partition(":")
         if name == FIXED:
             for gamma in gammas:
                 if not 1 <= gamma <= MOST_GAMMA:
@@ -216,12 +216,12 @@ def parse_policies(
         elif name == HEURISTIC:
             start = min(FIRST_HEURISTIC_GAMMA, max_gamma)
             policies[name] = Heuristic(start=start, most=max_gamma)
-        elif kind in STOPPING:
+        elif family in STOPPING:
             try:
-                policies[name] = STOPPING[kind](threshold=float(value), most=max_gamma)
+                policies[name] = STOPPING[family](threshold=float(value), most=max_gamma)
             except ValueError as error:
                 raise ValueError(
-                    f"policy {kind}:P needs a threshold P in [0, 1], got {name!r}"
+                    f"policy {family}:P needs a threshold P in [0, 1], got {name!r}"
                 ) from error
         else:
             raise ValueError(

@@ -90,7 +90,7 @@ def _built(
     parsed = json.loads(config)
     with stage(f"counting the weights of a {parsed['model_type']} model of your config.json"):
         decoder = decoder_config(parsed)
-        model = build(decoder, kind=parsed["model_type"])
+        model = build(decoder, model_type=parsed["model_type"])
         # Some families' classes take the whole configuration.
         text = decoder.get_text_config(decoder=True)
         _size(text, *_LAYERS)  # gives a clear error for a model without layers
@@ -107,10 +107,10 @@ def _size(config: Any, *names: str, default: int | None = None) -> int:
 
 def architecture(config: Mapping[str, Any]) -> str:
     """Returns the model_type of a configuration; refuses a configuration without one."""
-    kind = config.get("model_type")
-    if not isinstance(kind, str) or not kind:
+    model_type = config.get("model_type")
+    if not isinstance(model_type, str) or not model_type:
         raise ValueError("config.json must name its architecture, got no model_type")
-    return kind
+    return model_type
 
 
 def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
@@ -118,21 +118,23 @@ def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
     from transformers import CONFIG_MAPPING
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
 
-    kind = architecture(config)
-    if kind not in CONFIG_MAPPING:
-        raise ValueError(f"model_type must be one that transformers knows, got {kind}")
+    model_type = architecture(config)
+    if model_type not in CONFIG_MAPPING:
+        raise ValueError(f"model_type must be one that transformers knows, got {model_type}")
     if config.get("is_encoder_decoder") is True:
-        raise ValueError(f"config.json must describe a decoder, got {kind}, an encoder–decoder")
+        raise ValueError(
+            f"config.json must describe a decoder, got {model_type}, an encoder–decoder"
+        )
     try:
-        whole = CONFIG_MAPPING[kind].from_dict(without_storage(config))
+        whole = CONFIG_MAPPING[model_type].from_dict(without_storage(config))
         text = whole.get_text_config(decoder=True)
     except Exception as error:
-        raise ValueError(f"transformers refuses this {kind}: {_one_line(error)}") from None
+        raise ValueError(f"transformers refuses this {model_type}: {_one_line(error)}") from None
     if text.model_type in CAUSAL:
         return text
-    if kind in CAUSAL:
+    if model_type in CAUSAL:
         return whole
-    raise ValueError(f"config.json must describe a causal language model, got {kind}")
+    raise ValueError(f"config.json must describe a causal language model, got {model_type}")
 
 
 def without_storage(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,7 +142,7 @@ def without_storage(config: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in config.items() if name != "quantization_config"}
 
 
-def build(config: PreTrainedConfig, *, kind: str) -> PreTrainedModel:
+def build(config: PreTrainedConfig, *, model_type: str) -> PreTrainedModel:
     """Returns the model on torch's meta device, where tensors have shapes and no values."""
     import torch
     from transformers import AutoModelForCausalLM
@@ -149,7 +151,9 @@ def build(config: PreTrainedConfig, *, kind: str) -> PreTrainedModel:
         with torch.device("meta"):
             return AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
     except Exception as error:
-        raise ValueError(f"transformers cannot build this {kind}: {_one_line(error)}") from None
+        raise ValueError(
+            f"transformers cannot build this {model_type}: {_one_line(error)}"
+        ) from None
 
 
 def _one_line(error: Exception) -> str:

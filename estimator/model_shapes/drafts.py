@@ -145,14 +145,14 @@ def _flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     if _MARK not in config:
         return config
-    kind = config[_MARK]
+    speculators = config[_MARK]
     known = sorted(kind.speculators for kind in head_kinds() if kind.speculators is not None)
-    if kind not in known:
-        raise ValueError(f"{_MARK} must be one of {', '.join(known)}, got {kind}")
+    if speculators not in known:
+        raise ValueError(f"{_MARK} must be one of {', '.join(known)}, got {speculators}")
     layers = config.get(_LAYERS)
     if not isinstance(layers, Mapping):
         raise ValueError(
-            f"{_LAYERS} in config.json of {_MARK} {kind} must be an object, got {layers!r}"
+            f"{_LAYERS} in config.json of {_MARK} {speculators} must be an object, got {layers!r}"
         )
     flat = {"model_type": _ARCHITECTURE, **layers}
     flat |= {n: value for n, value in config.items() if n not in _NESTED and value is not None}

@@ -78,8 +78,8 @@ def _parsed(file: BinaryIO, size: int) -> GgufHeader:
     for _ in range(tensors):
         name, dimensions = _value(file, _TEXT), _value(file, 4)
         sizes = tuple(_value(file, 10) for _ in range(dimensions))
-        kind, offset = _value(file, 4), _value(file, 10)
-        placed.append((offset, name, sizes, kind))
+        value_type, offset = _value(file, 4), _value(file, 10)
+        placed.append((offset, name, sizes, value_type))
     alignment = fields.get("general.alignment", 32)
     start = -(-file.tell() // alignment) * alignment
     placed.sort()
@@ -93,19 +93,19 @@ def _parsed(file: BinaryIO, size: int) -> GgufHeader:
     )
 
 
-def _value(file: BinaryIO, kind: int) -> Any:
+def _value(file: BinaryIO, value_type: int) -> Any:
     """Reads the value of a type: a number, a truth value, a text or a list."""
-    if kind == _TEXT:
+    if value_type == _TEXT:
         length = _value(file, 10)
         text = file.read(length)
         if len(text) < length:
             raise struct.error
         return text.decode(errors="replace")
-    if kind == _LIST:
-        kind, length = _value(file, 4), _value(file, 10)
-        if kind in (_TEXT, _LIST):
-            return [_value(file, kind) for _ in range(length)]
-        form = struct.Struct(f"<{length}{_FORMATS[kind]}")
+    if value_type == _LIST:
+        value_type, length = _value(file, 4), _value(file, 10)
+        if value_type in (_TEXT, _LIST):
+            return [_value(file, value_type) for _ in range(length)]
+        form = struct.Struct(f"<{length}{_FORMATS[value_type]}")
         return list(form.unpack(file.read(form.size)))
-    form = struct.Struct(f"<{_FORMATS[kind]}")
+    form = struct.Struct(f"<{_FORMATS[value_type]}")
     return form.unpack(file.read(form.size))[0]

@@ -186,7 +186,7 @@ def layer_caches(cache: Any, config: PreTrainedConfig) -> list[tuple[CacheLayers
     each_layer: list[tuple[CacheLayers, ...]] = []
     latest: dict[str, CacheLayers] = {}
     kinds = chain(getattr(config, "layer_types", None) or (), repeat(""))
-    for layer, kind, sizes in zip(cache.layers, kinds, config.per_layer_config, strict=False):
+    for layer, attention, sizes in zip(cache.layers, kinds, config.per_layer_config, strict=False):
         name = type(layer).__name__
         if type(layer).__module__ != "transformers.cache_utils":
             raise ValueError(
@@ -194,17 +194,17 @@ def layer_caches(cache: Any, config: PreTrainedConfig) -> list[tuple[CacheLayers
             )
         keys, caches = getattr(layer, "keys", None), list[CacheLayers]()
         if keys is not None and keys.dim() == 4:
-            caches = _attention(layer, kind, sizes)
-            latest[kind] = caches[0]
-        elif name == "DummyLayer" and kind in latest:
-            caches = [replace(latest[kind], held=False)]
+            caches = _attention(layer, attention, sizes)
+            latest[attention] = caches[0]
+        elif name == "DummyLayer" and attention in latest:
+            caches = [replace(latest[attention], held=False)]
         each_layer.append((*caches, *_state(layer, sizes)))
     if not any(each_layer):
         raise ValueError(f"{config.model_type} must cache keys and values or a state, got neither")
     return each_layer
 
 
-def _attention(layer: Any, kind: str, config: PreTrainedConfig) -> list[CacheLayers]:
+def _attention(layer: Any, attention: str, config: PreTrainedConfig) -> list[CacheLayers]:
     _, shards, _, key_width = layer.keys.shape
     value_width = layer.values.shape[-1]
     heads = int(getattr(config, "num_attention_heads", shards))
@@ -214,7 +214,7 @@ def _attention(layer: Any, kind: str, config: PreTrainedConfig) -> list[CacheLay
     products = 2 * key_width + value_width if latent else key_width + value_width
     cache_kind: CacheKind = "latent" if latent else "full"
     if window is not None:
-        cache_kind = "chunked" if kind == "chunked_attention" else "sliding"
+        cache_kind = "chunked" if attention == "chunked_attention" else "sliding"
     token_bytes = float(shards * (key_width + value_width) * BYTES_PER_VALUE)
     main = CacheLayers(cache_kind, 1, token_bytes, 0.0, window, float(2 * heads * products), shards)
     if not hasattr(layer, "indexer_keys"):

@@ -115,7 +115,9 @@ class DraftAcceptance:
         """The acceptance under token-by-token verification, for a draft of unknown kind."""
         return self.under("token")
 
-    def under(self, verification: Verification, kind: str | None = None) -> Replayed | FromCounts:
+    def under(
+        self, verification: Verification, draft_class: str | None = None
+    ) -> Replayed | FromCounts:
         """Returns the acceptance under token or block verification; kind: kind of the draft.
 
         The kind selects the prior (`rate_prior`) for counts by position.
@@ -139,7 +141,7 @@ class DraftAcceptance:
         else:
             trials = wilson_trials(first.value, first.low, first.high, confidence=self.alpha.level)
             counted = Accepted.of_rates(rates, drafts=trials)
-        return from_counts([counted], kind=kind, cut_short=self.cut_short)
+        return from_counts([counted], draft_class=draft_class, cut_short=self.cut_short)
 
     def _by_context(self, verification: Verification) -> tuple[tuple[int, Replayed], ...]:
         """Returns the acceptance by context; () under block verification, where it is not known."""

@@ -139,19 +139,19 @@ def _begun(steps: NDArray[np.int32], first: Integers, ends: Integers) -> NDArray
 @lru_cache(maxsize=1)
 def counter(request: MeasureTexts) -> Callable[[LogPart], Totals]:
     """Returns a function that counts drafts along the texts in one part of the request's log."""
-    kind = parse_drafter(request.draft)
+    drafter = parse_drafter(request.draft)
     tokenizer = None
     if request.tokenizer is not None:
         from estimator.loading.folders import load_named_tokenizer
 
         tokenizer = load_named_tokenizer(request.tokenizer)
         settings = ModelSettings(force=request.force)
-        kind.require(request.tokenizer, tokenizer=tokenizer, settings=settings)
-    for file in kind.own_files:
+        drafter.require(request.tokenizer, tokenizer=tokenizer, settings=settings)
+    for file in drafter.own_files:
         if file.exists() and file.samefile(request.texts):
             wrong = "must not be read from the texts that it drafts for"
-            raise ValueError(f"draft {kind} {wrong}, got {file}")
-    copies = kind.from_texts(tokenizer)
+            raise ValueError(f"draft {drafter} {wrong}, got {file}")
+    copies = drafter.from_texts(tokenizer)
     if copies is None:
         raise ValueError(f"draft must be lookup, suffix or ngram with texts, got {request.draft}")
     longest, least = request.max_gamma, least_matches(request.draft)

@@ -94,9 +94,9 @@ def _new(request: MeasureTexts, rest: Iterator[LogPart]) -> Iterator[Totals]:
 
 def _key(request: MeasureTexts) -> str:
     file = request.texts.stat()
-    kind = parse_drafter(request.draft)
+    drafter = parse_drafter(request.draft)
     drafting = (request.draft, request.tokenizer, request.force, request.max_gamma)
-    read = [stamp for source in kind.sources for stamp in file_stamps(source)]
+    read = [stamp for source in drafter.sources for stamp in file_stamps(source)]
     of_file = (str(request.texts.resolve()), file.st_size, file.st_mtime_ns)
     settings = repr((drafting, read, request.skip_bad_lines, of_file, version("specplan")))
     return hashlib.sha256(settings.encode()).hexdigest()

@@ -149,12 +149,12 @@ def _round_slowness(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:
             if block.seconds > 0:  # else the clock is too coarse
                 seconds[arm, len(block.drafted)][number].append(block.seconds)
     kinds = [series for series in seconds.values() if len(series) >= LEAST_ROUNDS]
-    counts = Counter(number for kind in kinds for number in kind)
+    counts = Counter(number for rounds in kinds for number in rounds)
     numbers = [number for number, count in counts.items() if count >= LEAST_KINDS]
     if not numbers:
         return {}
     _, slowness = polish(
-        [[np.median(kind.get(number, np.nan)) for number in numbers] for kind in kinds]
+        [[np.median(rounds.get(number, np.nan)) for number in numbers] for rounds in kinds]
     )
     return dict(zip(numbers, slowness.tolist(), strict=True))
 

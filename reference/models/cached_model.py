@@ -230,6 +230,6 @@ def rope_switch_length(config: Any) -> int | None:
     parameters = getattr(config, "rope_parameters", None) or {}
     kinds = parameters.values() if "rope_type" not in parameters else [parameters]
     long = [
-        kind for kind in kinds if isinstance(kind, dict) and kind.get("rope_type") == "longrope"
+        rope for rope in kinds if isinstance(rope, dict) and rope.get("rope_type") == "longrope"
     ]
-    return min((int(kind["original_max_position_embeddings"]) for kind in long), default=None)
+    return min((int(rope["original_max_position_embeddings"]) for rope in long), default=None)

@@ -60,10 +60,10 @@ class CompiledModel(CausalModel):
         cache = StaticCache(config=self.module.config, max_cache_len=self._capacity)
         others = [layer for layer in cache.layers if type(layer) not in (StaticLayer, DummyLayer)]
         if others:
-            kind = "sliding windows" if self._windowed else type(others[0]).__name__
+            layers = "sliding windows" if self._windowed else type(others[0]).__name__
             raise ValueError(
                 f"compile needs a model whose layers all see the whole text, got {self._title} "
-                f"with {kind}"
+                f"with {layers}"
             )
         cache.layers = [
             FixedLayer(self._capacity, self._begin) if type(layer) is StaticLayer else layer

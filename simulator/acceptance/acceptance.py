@@ -111,10 +111,10 @@ class Acceptance(ABC):
         """Returns the acceptance at `context` cached tokens; `self` if context has no effect."""
         return self
 
-    def of_kind(self, kind: str | None) -> Acceptance:
-        """Returns the acceptance of a kind of draft, which selects a prior for uncounted positions.
+    def for_draft(self, draft_class: str | None) -> Acceptance:
+        """Returns the acceptance of a class of drafts, which has a prior for uncounted positions.
 
-        By default the kind has no effect. None: the kind is not known.
+        By default the class has no effect. None: the class is not known.
         """
         return self
 

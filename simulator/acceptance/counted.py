@@ -21,7 +21,7 @@ class CountedAcceptance(FromCounts):
     """Acceptance estimated from counts at one or several draft lengths (`from_counts`).
 
     counts: counts of one draft; if empty, the prior of its kind gives the rates.
-    kind, cut_short, elsewhere: arguments of `from_counts`.
+    draft_class, cut_short, elsewhere: arguments of `from_counts`.
     source: where the counts come from.
     """
 
@@ -32,12 +32,14 @@ class CountedAcceptance(FromCounts):
         self,
         counts: Sequence[Accepted],
         *,
-        kind: str | None = None,
+        draft_class: str | None = None,
         cut_short: float = 0.0,
         elsewhere: float = 0.0,
         source: Source = STATED,
     ) -> None:
-        fitted = from_counts(counts, kind=kind, cut_short=cut_short, elsewhere=elsewhere)
+        fitted = from_counts(
+            counts, draft_class=draft_class, cut_short=cut_short, elsewhere=elsewhere
+        )
         numbers = {part.name: getattr(fitted, part.name) for part in fields(fitted)}
         notes = (*fitted.contradictions, *source.notes)
         numbers["source"] = replace(source, counted=True, notes=notes)
@@ -45,10 +47,10 @@ class CountedAcceptance(FromCounts):
         for name, value in (numbers | given).items():
             object.__setattr__(self, name, value)
 
-    def of_kind(self, kind: str | None) -> CountedAcceptance:
+    def for_draft(self, draft_class: str | None) -> CountedAcceptance:
         return CountedAcceptance(
             self.counted,
-            kind=kind,
+            draft_class=draft_class,
             cut_short=self.cut_short,
             elsewhere=self._elsewhere,
             source=self._source,

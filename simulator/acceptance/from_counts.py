@@ -125,7 +125,7 @@ class FromCounts(PositionRates):
 def from_counts(
     counted: Sequence[Accepted],
     *,
-    kind: str | None = None,
+    draft_class: str | None = None,
     cut_short: float = 0.0,
     elsewhere: float = 0.0,
     prior: RatePrior | None = None,
@@ -133,12 +133,12 @@ def from_counts(
     """Returns the acceptance estimated from all counts together.
 
     counted: the counts; if empty, the prior gives the rates.
-    kind: kind of draft, which selects the prior (`rate_prior`) unless `prior` is given.
+    draft_class: class of the draft, which selects the prior (`rate_prior`) unless `prior` is given.
     cut_short: see `PositionRates`.
     elsewhere: standard deviation of a common shift of all rates' logits, if the requests to be
       served differ from the counted ones, for example in workload; 0: they do not differ.
     """
-    mean, covariance = (rate_prior(kind) if prior is None else prior).law(LONGEST)
+    mean, covariance = (rate_prior(draft_class) if prior is None else prior).law(LONGEST)
     law = np.zeros((LONGEST + 1, LONGEST + 1))
     law[:-1, :-1], law[-1, -1] = covariance, _BY_CONTEXT**2
     several = len({counts.context for counts in counted if counts.context is not None}) > 1
@@ -177,7 +177,7 @@ def from_counts(
         alpha=alpha,
         covariance=doubt,
         observed_gamma=observed,
-        most_gamma=most_gamma(kind, max(observed, 1)),
+        most_gamma=most_gamma(draft_class, max(observed, 1)),
         counted=tuple(counted),
         positions=max((len(counts.rates) for counts in counted), default=0),
         lengths=tuple((g, length) for g, length in lengths.items() if g > len(known)),

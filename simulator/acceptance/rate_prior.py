@@ -50,14 +50,14 @@ class RatePrior:
         return self.first + self.change * place, line @ self.covariance @ line.T + walked + apart
 
 
-def rate_prior(kind: str | None, *, fitted: dict[str, Any] | None = None) -> RatePrior:
-    """Returns the prior of a kind of draft.
+def rate_prior(draft_class: str | None, *, fitted: dict[str, Any] | None = None) -> RatePrior:
+    """Returns the prior of a class of drafts.
 
-    kind: a name in `simulator.cost.fitted.prior.DRAFTS`; other values get the prior of all kinds.
+    draft_class: a name in `simulator.cost.fitted.prior.DRAFTS`; others get the prior of all.
     fitted: the content of another rate_priors.json; None: the shipped file.
     """
     kinds = (_published() if fitted is None else fitted)["kinds"]
-    values = kinds.get(kind, kinds["all"])
+    values = kinds.get(draft_class, kinds["all"])
     return RatePrior(**{**values, "covariance": np.array(values["covariance"])})
 
 
@@ -66,12 +66,12 @@ def workload_spread() -> float:
     return float(_published()["workloads"])
 
 
-def most_gamma(kind: str | None, observed: int) -> int:
+def most_gamma(draft_class: str | None, observed: int) -> int:
     """Returns the largest γ that may be advised if drafts were observed up to γ `observed`.
 
     It is `observed` + 2, or 2 · `observed` if that is larger and the draft is a model or n-grams.
     """
-    return max(observed + 2, 2 * observed if kind in _STEADY else 0)
+    return max(observed + 2, 2 * observed if draft_class in _STEADY else 0)
 
 
 @cache

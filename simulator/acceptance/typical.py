@@ -98,10 +98,12 @@ class Typical(CountedAcceptance):
             "it."
         )
         counts = [Accepted(gamma, length) for gamma, length in chosen.lengths.items()]
-        kind = DRAFT_CLASSES[chosen.kind]
+        draft_class = DRAFT_CLASSES[chosen.kind]
         source = replace(chosen.held, notes=(note,))
-        super().__init__(counts, kind=kind, elsewhere=workload_spread(), source=source)
+        super().__init__(
+            counts, draft_class=draft_class, elsewhere=workload_spread(), source=source
+        )
         object.__setattr__(self, "published", chosen)
 
-    def of_kind(self, kind: str | None) -> CountedAcceptance:
-        return self if kind is None else super().of_kind(kind)
+    def for_draft(self, draft_class: str | None) -> CountedAcceptance:
+        return self if draft_class is None else super().for_draft(draft_class)

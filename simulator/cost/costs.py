@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Self
 
 from simulator.cost.cost import Cost
@@ -80,3 +81,23 @@ class Costs(ABC):
     def with_batches(self, batches: Sequence[int]) -> Self:
         """Returns these costs with other batch sizes to plan for."""
         raise ValueError(f"`batch` cannot be given with {type(self).__name__}")
+
+
+@dataclass(frozen=True)
+class StatedCosts(Costs):
+    """Costs that were stated one by one: a plan has a row for each.
+
+    several: whether a list was stated, even of one cost.
+    """
+
+    costs: tuple[Cost, ...]
+    several: bool = False
+
+    def planned(self, max_gamma: int) -> tuple[Cost, ...]:
+        return self.costs
+
+    def at(self, batch: int, context: int | None = None, *, max_gamma: int = 32) -> Cost:
+        of_batch = [cost for cost in self.costs if cost.setting.batch == batch]
+        if not of_batch:
+            raise ValueError(f"batch must be one that a cost was stated for, got {batch}")
+        return of_batch[0]

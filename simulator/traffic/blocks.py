@@ -53,7 +53,7 @@ class Blocks:
     def moved(self, logit: ArrayLike, change: ArrayLike = 0.0) -> Blocks:
         """Returns blocks with the logit of position i's rate shifted by `logit` + `change` · log i.
 
-        Both arguments broadcast with (kinds, longest).
+        Both arguments broadcast with the rates, shape (kinds of requests, longest γ).
         """
         rates = self.accepted[..., 1:] / np.maximum(self.accepted[..., :-1], _LEAST)
         positions = np.log(np.arange(1, self.accepted.shape[-1]))

@@ -94,7 +94,7 @@ def size(
     kinds = _by_speculation(counted)
     limited = [fleet for fleets in kinds for fleet in _limited(fleets)]
     fleets = _by_speculation([*counted, *limited])
-    plain_fleets, drafting = (_simulated(kind, layouts) for kind in fleets)
+    plain_fleets, drafting = (_simulated(fleets_of_way, layouts) for fleets_of_way in fleets)
     candidates = tuple(sorted([*plain_fleets, *drafting], key=_spent)[:SHOWN])
     without = plain_fleets[0] if plain_fleets else None
     best = candidates[0] if candidates else None

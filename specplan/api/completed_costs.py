@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from engines.kind import engine_kinds
@@ -16,14 +16,11 @@ if TYPE_CHECKING:
     from simulator.cost.cost import Cost
     from simulator.cost.fitted.runs import Run
 
-CostInput = Costs | tuple["Cost", ...]
 
-
-def planned_costs(costs: CostInput, max_gamma: int, c_hat: float | None = None) -> list[Cost]:
-    """Returns a cost for each load to plan for; c_hat: of costs without one of their own."""
-    every = costs.planned(max_gamma) if isinstance(costs, Costs) else costs
+def with_c_hat(costs: Iterable[Cost], c_hat: float | None) -> list[Cost]:
+    """Returns the costs; those without a ĉ of their own get `c_hat`."""
     return [cost.with_setting(c_hat=c_hat) if cost.setting.c_hat is None else cost
-            for cost in every]  # fmt: skip
+            for cost in costs]  # fmt: skip
 
 
 def zeroed(cost: Cost, engine: EngineKind | None) -> Cost:
@@ -35,7 +32,7 @@ def zeroed(cost: Cost, engine: EngineKind | None) -> Cost:
 
 
 def law_of(draft_kind: str | None, costs: Sequence[Cost] = ()) -> str | None:
-    """Returns the kind of draft that selects the prior of acceptance rates; None: not known.
+    """Returns the class of a draft, which selects the prior of acceptance rates; None: not known.
 
     draft_kind: the kind as a user states it; None: taken from `costs`.
     costs: if they were computed from a draft's configuration, they name its kind.
@@ -74,8 +71,8 @@ def sized(
 
 
 def walled(
-    costs: CostInput, graphs: Graphs, server: EngineKind | None = None
-) -> tuple[CostInput, Wall | None]:
+    costs: Costs, graphs: Graphs, server: EngineKind | None = None
+) -> tuple[Costs, Wall | None]:
     """Returns the costs without runs beyond captured graphs, and the limit of captured graphs.
 
     A run is beyond captured graphs if its own step exceeds the limit, but a step of the baseline
@@ -85,9 +82,8 @@ def walled(
 
     Raises ValueError if no run is left, or a stated limit does not fit the engine.
     """
-    named = costs.server if isinstance(costs, Costs) else None
-    wall = _wall(graphs, engine_kinds().get(named or "", server))
-    if wall is None or not isinstance(costs, Costs) or not costs.runs:
+    wall = _wall(graphs, engine_kinds().get(costs.server or "", server))
+    if wall is None or not costs.runs:
         return costs, wall
     beyond = [run for run in costs.runs if wall.crossed(run.load.batch, run.gamma)]
     if len(beyond) == len(costs.runs):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from simulator.acceptance.acceptance import Acceptance
     from simulator.choice.plan import Plan
-    from specplan.api.completed_costs import CostInput
+    from simulator.cost.costs import Costs
     from specplan.api.plan import Plans
     from specplan.api.settings import Choice, Graphs
 
@@ -49,7 +49,7 @@ def named_apart(drafts: Sequence[SizedDraft]) -> Sequence[SizedDraft]:
 
 def plans_of_drafts(
     drafts: Sequence[SizedDraft],
-    costs: CostInput,
+    costs: Costs,
     choice: Choice,
     *,
     server: str | None,

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.cost.cost import Cost
-from simulator.cost.costs import Costs
+from simulator.cost.costs import Costs, StatedCosts
 from simulator.cost.setting import DEFAULT_CONTEXT
-from specplan.api.completed_costs import CostInput
 from specplan.api.recorded import Recorded
 from specplan.api.request import AcceptanceInput
 from specplan.api.runs import Runs, counts_of
@@ -24,7 +23,7 @@ Costing: TypeAlias = "Cost | Costs | Profile | Sequence[Cost] | None"
 Given = TypeVar("Given")
 
 
-def both(acceptance: Accepting, cost: Costing = None) -> tuple[AcceptanceInput, CostInput]:
+def both(acceptance: Accepting, cost: Costing = None) -> tuple[AcceptanceInput, Costs]:
     """Returns acceptance and costs; if cost is None, an acceptance such as `Runs` gives both."""
     if not isinstance(acceptance, Acceptance | Costs):
         from engines.observing.observation import Observation
@@ -52,7 +51,7 @@ def _measured(given: Given) -> Given | Recorded:
     return Recorded(given) if isinstance(given, Profile) else given
 
 
-def costs_of(cost: Costing) -> CostInput:
+def costs_of(cost: Costing) -> Costs:
     """Returns the costs of an argument; raises ValueError if it states none."""
     if isinstance(cost, Costs):
         return cost
@@ -62,10 +61,10 @@ def costs_of(cost: Costing) -> CostInput:
         raise ValueError(
             f"cost must be a Cost (Ratio, Times, Roofline, Runs, Recorded, ...), got {cost!r}"
         )
-    return costs
+    return StatedCosts(costs, several=isinstance(cost, Sequence))
 
 
-def _observed(seen: Observation, cost: Costing) -> tuple[AcceptanceInput, CostInput]:
+def _observed(seen: Observation, cost: Costing) -> tuple[AcceptanceInput, Costs]:
     """Returns the observed acceptance and the cost, to whose runs the observed run is added."""
     from engines.observing.profiles import observed_run
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from simulator.choice.plans import PlanRequest, plans
 from simulator.cost.costs import Costs
 from simulator.cost.fitted.by_batch import cost_of_runs
-from specplan.api.completed_costs import CostInput, law_of, planned_costs, sized
+from specplan.api.completed_costs import law_of, sized, with_c_hat
 from specplan.api.runs import completed, counts_of
 from specplan.api.settings import DraftNamed
 
@@ -31,21 +31,21 @@ class ObservedPlan:
 
     named: DraftNamed
     profile: Profile | None = None
-    costs: CostInput | None = None
+    costs: Costs | None = None
 
     @property
     def runs(self) -> tuple[Run, ...]:
         """The runs that a user states; empty for other costs."""
-        return self.costs.runs if isinstance(self.costs, Costs) else ()
+        return () if self.costs is None else self.costs.runs
 
     @property
     def fitted(self) -> bool:
         """Whether an observed time can be added to the costs."""
-        return self.costs is None or (isinstance(self.costs, Costs) and self.costs.fitted)
+        return self.costs is None or self.costs.fitted
 
     def completed(self, observation: Observation) -> ObservedPlan:
         """Returns this plan, in which runs without an accepted length get the observed one."""
-        if not isinstance(self.costs, Costs) or all(run.counted for run in self.runs):
+        if self.costs is None or all(run.counted for run in self.runs):
             return self
         law = observation.acceptance(law_of(self.named.draft_kind))
         runs = completed(self.runs, law, observation.counted)
@@ -59,10 +59,10 @@ class ObservedPlan:
         costs = self.costs
         if costs is None:
             return None if run is None else cost_of_runs((run,))
-        if run is not None and isinstance(costs, Costs) and costs.fitted:
+        if run is not None and costs.fitted:
             costs = costs.with_runs((*self.runs, run))
         c_hat = None if self.profile is None else self.profile.c_hat
-        priced = planned_costs(costs, self.named.max_gamma, c_hat)
+        priced = with_c_hat(costs.planned(self.named.max_gamma), c_hat)
         if run is not None and len(priced) > 1:
             priced = [cost for cost in priced if cost.point == run.load] or priced
         if len(priced) > 1:
@@ -79,8 +79,8 @@ class ObservedPlan:
             return None
         served, share = observation.model, observation.draft_share
         cost = sized(cost, named, self.runs, served=served, share=share)
-        kind = law_of(named.draft_kind, (cost,))
-        acceptance = observation.acceptance(kind, counts_of(self.runs))
+        draft_class = law_of(named.draft_kind, (cost,))
+        acceptance = observation.acceptance(draft_class, counts_of(self.runs))
         request = PlanRequest(
             (acceptance,), (cost,), gamma=observation.gamma, max_gamma=named.max_gamma
         )

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simulator.choice.schedule import Range, last_paying_batch, schedules
-from simulator.cost.costs import Costs
+from simulator.cost.costs import StatedCosts
 from specplan.api.request import Question
 from specplan.api.shown import Shown
 
@@ -211,7 +211,7 @@ def compared(question: Question, runs: Sequence[Run]) -> tuple[Controlled, str |
     from simulator.choice.controlled import controlled
 
     costs = question.costs
-    if not isinstance(costs, Costs):
+    if isinstance(costs, StatedCosts):
         raise ValueError("`controller` needs costs of a server: `runs`, or a `gpu`")
     batches = sorted({run.load.batch for run in runs})
     rows = replace(question, costs=costs.with_batches(batches)).plans()

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from estimator.progress import heard
-from simulator.cost.costs import Costs
 from specplan.api.inputs import Accepting, Costing, both, costs_of
 from specplan.api.plan import PlanResult, Plans, exportable
 from specplan.api.request import NO_LIMITS, Question
@@ -61,8 +60,7 @@ def plan(
         )
     accepted, costs = both(acceptance, cost)
     question = Question(accepted, costs, choice, server=exportable(server))
-    several = costs.several if isinstance(costs, Costs) else isinstance(cost, Sequence)
-    return answered(question, several=several)
+    return answered(question, several=costs.several)
 
 
 def answered(question: Question, *, several: bool = False) -> PlanResult | Plans:

@@ -151,20 +151,20 @@ class Recorded(Loads, Costs):
 
     def acceptance(
         self,
-        kind: str | None = None,
+        draft_class: str | None = None,
         server: EngineKind | None = None,
         *,
         contexts: Sequence[int] | None = None,
     ) -> Acceptance:
         """Returns the acceptance of drafts as they were measured, or as a server makes them.
 
-        kind: kind of draft, which selects the prior of rates at longer drafts; None: not known.
+        draft_class: selects the prior of rates at longer drafts; None: not known.
         contexts: contexts to plan for; None: the mean acceptance of all contexts, at each of them.
         """
         profile, lenience = self.profile, self.lenience
         verification, sampling = self._verified(server), self._sampled(server)
         drafting = profile.drafting(sampling)
-        acceptance: Iid | Replayed | FromCounts = drafting.under(verification, kind)
+        acceptance: Iid | Replayed | FromCounts = drafting.under(verification, draft_class)
         notes = []
         if lenience is not None:
             if verification == "block" and lenience != 1:
@@ -202,7 +202,7 @@ class Recorded(Loads, Costs):
         return (source.draft_sampling, source.verification) == timed and self.lenience in (None, 1)
 
     def other_way(
-        self, acceptance: Acceptance, kind: str | None, server: EngineKind | None
+        self, acceptance: Acceptance, draft_class: str | None, server: EngineKind | None
     ) -> Acceptance | None:
         """Returns the acceptance of drafts that are sampled the other way than in `acceptance`.
 
@@ -217,7 +217,7 @@ class Recorded(Loads, Costs):
             if of is None or way == acceptance.source.draft_sampling:
                 continue
             if of == "token" or drafting.blocks_jointly:
-                other = drafting.under(of, kind)
+                other = drafting.under(of, draft_class)
                 if other != acceptance:
                     return replace(other, source=replace(acceptance.source, draft_sampling=way))
         return None

@@ -14,11 +14,10 @@ from simulator.choice.plans import MOST_ROWS, PlanRequest, plans
 from simulator.choice.schedule import DENSE, coarse, middles
 from simulator.cost.costs import Costs
 from specplan.api.completed_costs import (
-    CostInput,
     law_of,
-    planned_costs,
     sized,
     walled,
+    with_c_hat,
     zeroed,
 )
 from specplan.api.recorded import Recorded
@@ -52,12 +51,12 @@ class Question:
     """Acceptances, costs and settings of a plan.
 
     acceptance: acceptances, a plan for each; or a profile.
-    costs: costs, a plan for each; or the costs of one server at several loads.
+    costs: a plan for each of them.
     server: name of the engine that the drafts are for, whose flags are printed; None: any.
     """
 
     acceptance: AcceptanceInput
-    costs: CostInput
+    costs: Costs
     choice: Choice = _CHOICE
     server: str | None = None
     stopping: StoppingSettings = FIXED_LENGTH
@@ -104,24 +103,22 @@ class Question:
     def shows(self, row: Plan) -> bool:
         """Returns whether a table shows the row: not between runs, unless its batch was stated."""
         load, costs = row.setting.load, self.costs
-        stated = (
-            not isinstance(costs, Costs) or costs.batches is not None or self.server is not None
-        )
+        stated = not costs.runs or costs.batches is not None or self.server is not None
         return stated or load is None or load.estimated is None
 
-    def kind(self, costs: Sequence[Cost]) -> str | None:
-        """Returns the kind of draft that selects a prior, as stated or as the costs name it."""
+    def draft_class(self, costs: Sequence[Cost]) -> str | None:
+        """Returns the class of the draft (its prior), as stated or as the costs name it."""
         loads = [cost.setting.load for cost in costs]
         named = self.choice.draft_kind is not None or loads.count(None) < len(loads)
         return law_of(self.choice.draft_kind, costs) if named else None
 
     def acceptances(self, costs: Sequence[Cost]) -> tuple[Acceptance, ...]:
         """Returns the acceptances to plan with; costs may name the kind of draft."""
-        kind = self.kind(costs)
+        draft_class = self.draft_class(costs)
         if isinstance(self.acceptance, Recorded):
-            contexts = self.costs.contexts if isinstance(self.costs, Costs) else None
-            return (self.acceptance.acceptance(kind, self.drafting, contexts=contexts),)
-        return tuple(acceptance.of_kind(kind) for acceptance in self.acceptance)
+            contexts = self.costs.contexts
+            return (self.acceptance.acceptance(draft_class, self.drafting, contexts=contexts),)
+        return tuple(acceptance.for_draft(draft_class) for acceptance in self.acceptance)
 
     def request(self) -> PlanRequest:
         """Returns the request for plans with drafts of a fixed length."""
@@ -129,8 +126,7 @@ class Question:
             raise ValueError("`reads_again` cannot be given with `profile`: its times hold it")
         early, asked = self._completed()
         costs, wall = asked.costs, None
-        named = isinstance(costs, Costs) and costs.server is not None
-        if self.exporting is not None or self.graphs != NO_LIMITS or named:
+        if self.exporting is not None or self.graphs != NO_LIMITS or costs.server is not None:
             costs, wall = walled(costs, self.graphs, self.exporting)
         return asked._planned(costs, wall, early)
 
@@ -139,11 +135,10 @@ class Question:
 
         The acceptances are None if all runs have a length of their own.
         """
-        costs = self.costs
-        runs = costs.runs if isinstance(costs, Costs) else ()
-        if not isinstance(costs, Costs) or all(run.counted for run in runs):
+        costs, runs = self.costs, self.costs.runs
+        if all(run.counted for run in runs):
             return None, self
-        bare = () if isinstance(costs, Runs) else planned_costs(costs.with_runs(()), 1)
+        bare = () if isinstance(costs, Runs) else costs.with_runs(()).planned(1)
         acceptances = self.acceptances(bare)
         if len(acceptances) > 1:
             raise ValueError("a run needs its length where several acceptances are given")
@@ -151,21 +146,17 @@ class Question:
         return acceptances, whole
 
     def _planned(
-        self, costs: CostInput, wall: Wall | None, early: tuple[Acceptance, ...] | None
+        self, costs: Costs, wall: Wall | None, early: tuple[Acceptance, ...] | None
     ) -> PlanRequest:
-        choice, profile = self.choice, self.profile
-        runs = costs.runs if isinstance(costs, Costs) else ()
-        server = costs.server if isinstance(costs, Costs) else None
+        choice, profile, runs, server = self.choice, self.profile, costs.runs, costs.server
         engine = self.exporting if server is None else engine_kinds().get(server)
         served, c_hat = (None, None) if profile is None else (profile.setup.target, profile.c_hat)
 
         def priced(batches: Sequence[int] | None) -> tuple[Cost, ...]:
-            some = costs
-            if batches is not None and isinstance(costs, Costs):
-                some = costs.with_batches(batches)
+            some = costs if batches is None else costs.with_batches(batches)
             every = [
                 zeroed(cost if wall is None else cost.with_setting(wall=wall), engine)
-                for cost in planned_costs(some, choice.max_gamma, c_hat)
+                for cost in with_c_hat(some.planned(choice.max_gamma), c_hat)
             ]
             if choice.draft is None and not runs:
                 return tuple(every)
@@ -175,10 +166,8 @@ class Question:
             between = middles(rows, many)
             return priced(between) if between else ()
 
-        several = isinstance(costs, Costs)
-        many = (costs.batches if isinstance(costs, Costs) else None) or ()
-        contexts = (costs.contexts if isinstance(costs, Costs) else None) or (0,)
-        dense = not several or len(many) <= DENSE or len(many) * len(contexts) > MOST_ROWS
+        many, contexts = costs.batches or (), costs.contexts or (0,)
+        dense = len(many) <= DENSE or len(many) * len(contexts) > MOST_ROWS
         coarsely = not dense
         planned = priced(None if dense else coarse(many))
         first, last = planned[0].setting.batch, planned[-1].setting.batch
@@ -227,8 +216,8 @@ class Question:
         rows = plans(request)
         if len(rows) > 1 or not isinstance(self.acceptance, Recorded):
             return rows
-        (row,), kind = rows, self.kind(request.costs)
-        other = self.acceptance.other_way(request.acceptances[0], kind, self.drafting)
+        (row,), draft_class = rows, self.draft_class(request.costs)
+        other = self.acceptance.other_way(request.acceptances[0], draft_class, self.drafting)
         if other is None:
             return rows
         (second,) = plans(replace(request, acceptances=(other,), doubt=None))

@@ -110,7 +110,7 @@ def _servers(
     batching = Batching(**{name: getattr(given, name) for name in shared})
     known, wall = walled(costs, NO_LIMITS)
     priced = costs_under_load(known, demand, batching)
-    accepting = acceptance.of_kind(law_of(None, priced)).at_context(round(demand.context))
+    accepting = acceptance.for_draft(law_of(None, priced)).at_context(round(demand.context))
     pair = pair_of(priced, accepting, demand, batching, wall)
     pair.baseline.max_batch(demand)  # refuses a cache that holds no request
     try:

@@ -10,7 +10,6 @@ import numpy as np
 
 from reference.files import text_lines
 from simulator.choice.curve import counted_runs
-from simulator.cost.costs import Costs
 from simulator.cost.fitted.contradictions import contradictions, other_lengths
 from simulator.numerics.arguments import integer
 from simulator.traffic.answer import Traffic, TrafficRequest, answer, require_rates
@@ -64,16 +63,14 @@ def requested(
     adaptive = isinstance(accepted, Recorded) and accepted.adaptive
     if adaptive and burst is None and not simulation.simulate:
         raise ValueError("`verification` adaptive needs `simulate` or `burst`")
-    server = costs.server if isinstance(costs, Costs) else None
-    modelled = isinstance(costs, Costs) and costs.modelled
-    unknown = question.graphs == NO_LIMITS and modelled and server is None
+    unknown = question.graphs == NO_LIMITS and costs.modelled and costs.server is None
     costs, wall = walled(costs, question.graphs)
     priced = costs_under_load(costs, demand, batching, None if profile is None else profile.c_hat)
     if isinstance(accepted, Recorded):
         accepted = (accepted.acceptance(law_of(None, priced)),)
     if len(accepted) > 1:
         raise ValueError(f"traffic needs a single acceptance, got {len(accepted)}")
-    whole = accepted[0].of_kind(law_of(None, priced))
+    whole = accepted[0].for_draft(law_of(None, priced))
     acceptance = whole.at_context(round(demand.context))
     pair = pair_of(priced, acceptance, demand, batching, wall)
     if adaptive:
@@ -95,7 +92,7 @@ def requested(
         burst,
         load.replicas,
     )
-    runs = costs.runs if isinstance(costs, Costs) else ()
+    runs = costs.runs
     others = [
         run for cost in priced for run in cost.own_runs if run not in counted_runs(whole, cost)
     ]

@@ -19,7 +19,7 @@ from simulator.traffic.blocks import Blocks
 from simulator.traffic.pair import Pair
 from simulator.traffic.policy import shortened
 from simulator.traffic.server import Prompts, Server, by_batch
-from specplan.api.completed_costs import CostInput, planned_costs, zeroed
+from specplan.api.completed_costs import with_c_hat, zeroed
 from specplan.api.settings import Batching
 
 if TYPE_CHECKING:
@@ -34,15 +34,12 @@ _WIDEST = 0.9
 
 
 def costs_under_load(
-    costs: CostInput, demand: Demand, batching: Batching, c_hat: float | None = None
+    costs: Costs, demand: Demand, batching: Batching, c_hat: float | None = None
 ) -> tuple[Cost, ...]:
     """Returns the costs of steps at each batch size, ascending, at the requests' mean context."""
-    engine = engine_kinds().get((costs.server if isinstance(costs, Costs) else None) or "")
-    if isinstance(costs, Costs):
-        context, longest = round(demand.context), batching.max_gamma
-        costs = costs.under_load(batching.slots, context, max_gamma=longest)
-    priced = planned_costs(costs, batching.max_gamma, c_hat)
-    some = [zeroed(cost, engine) for cost in priced]
+    engine, context = engine_kinds().get(costs.server or ""), round(demand.context)
+    loaded = costs.under_load(batching.slots, context, max_gamma=batching.max_gamma)
+    some = [zeroed(cost, engine) for cost in with_c_hat(loaded, c_hat)]
     by_batch = sorted(some, key=lambda cost: cost.setting.batch)
     contexts = {None if e.setting.load is None else e.setting.load.context for e in by_batch}
     if len(contexts) > 1 or len({cost.setting.batch for cost in by_batch}) < len(by_batch):

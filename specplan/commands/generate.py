@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from estimator.requests import Generate, GenerateAlone, GenerateBeams
+from estimator.requests import GAMMA, Generate, GenerateAlone, GenerateBeams
 from estimator.settings import MOST_GAMMA
 from specplan.options import model_options as shared
-from specplan.options.answer import Printed, answer, json_option
+from specplan.options.answer import Printed, answer
 from specplan.options.command import Command, reads
-from specplan.options.declared import COUNT, Whole, option, rare, takes
+from specplan.options.declared import COUNT, Whole, declare, option, rare, takes
 from specplan.reports.output import print_json, print_note
 from studies.bild import ONE_FALLBACK, ONE_ROLLBACK
 from studies.bild.request import GenerateBild
@@ -34,45 +34,43 @@ class ThresholdOptions(shared.BildMeasures):
     )
 
 
-class GenerateOptions:
-    """Options of the text, the decoder and the printed form.
+declare(
+    GenerateAlone,
+    compiling=shared.compile_option,
+    stop_strings=option("--stop", multiple=True, metavar="TEXT"),
+    seed=option(type=Whole(0)),
+)
+declare(
+    Generate,
+    gamma=option(type=Whole(1, MOST_GAMMA), default=GAMMA),
+    policy_name=option("--policy", metavar="POLICY"),
+    max_gamma=shared.max_gamma_option,
+    lenience=shared.lenience_option,
+    verification=shared.verification_option,
+)
+declare(GenerateBeams, beams=option(type=COUNT), draft_beams=option(type=COUNT))
 
-    prompt: Text to continue.  [default: the first of the prompts]
-    gamma: Drafted tokens per block.
-    policy_name: fixed (--gamma), heuristic, confidence:P, product:P, or adaptive, which measures
-      costs first.
-    temperature: Temperature of the target; 0 is greedy.
-    stop_strings: End with the token that completes this text; repeatable.
+
+class DecoderOptions:
+    """The decoder.
+
     decoder: autoregressive: no draft; bild: lossy, by thresholds (Kim et al. 2023); beam: beam
       search, drafted --gamma steps ahead (Leviathan et al. 2023, A.4).
-    beams: Width of --decoder beam.  [default: 4]
-    draft_beams: Width of the draft's search, at least --beams.  [default: twice --beams]
-    show: One line per block: accepted draft tokens green, rejected ones red, the target's blue.
-    seed: Seed of the sampled tokens.
     """
 
-    compiling = shared.compile_option
-    prompt = option()
-    gamma = option(type=Whole(1, MOST_GAMMA), default=4)
-    policy_name = option("--policy", default="fixed", metavar="POLICY")
-    max_gamma = shared.max_gamma_option
-    lenience = shared.lenience_option
-    verification = shared.verification_option
-    temperature: float = option(default=1.0)
-    stop_strings = option("--stop", multiple=True, metavar="TEXT")
     decoder = option(
         type=click.Choice(["autoregressive", "speculative", "bild", "beam"]), default="speculative"
     )
-    beams = option(type=COUNT)
-    draft_beams = option(type=COUNT)
-    show: bool = option()
-    seed = option(type=Whole(0), default=0)
-    as_json = json_option
 
 
 @dataclass(frozen=True)
 class GenerateForm(Printed):
-    show: bool = False
+    """The form of the text.
+
+    show: One line per block: accepted draft tokens green, rejected ones red, the target's blue.
+    """
+
+    show: bool = option(default=False)
 
 
 @reads(Generate, GenerateForm)
@@ -145,7 +143,7 @@ def beams(request: GenerateBeams, form: Printed) -> None:
 )
 @takes(*shared.MODEL_RECORDS, shared.DraftOptions, heading=shared.MODELS, without=("num_prompts",))
 @takes(ThresholdOptions, heading="BiLD")
-@takes(GenerateOptions)
+@takes(Generate, DecoderOptions, GenerateBeams, GenerateForm, without=("draft_temperature",))
 def generate_command(**_: object) -> None:
     """Generate text speculatively and watch it work.
 

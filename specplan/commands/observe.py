@@ -91,8 +91,10 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
         if lengths is not None:
             text += "\n\n" + reports.lengths_text(data["by_request"])
         if reading.server is not None:
-            kind = reading.draft_kind or ""
-            drafter = DraftLabels(COPIES.get(kind), DRAFT_KINDS.get(kind), reading.draft)
+            draft_kind = reading.draft_kind or ""
+            drafter = DraftLabels(
+                COPIES.get(draft_kind), DRAFT_KINDS.get(draft_kind), reading.draft
+            )
             flags = flags_of_plans((row,), drafter, server=reading.server)
             data["export"] = reports.as_observed(flags, observation, server=reading.server)
     elif reading.output is None and run is None:

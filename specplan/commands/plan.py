@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from simulator.cost.costs import Costs
 from specplan.api.settings import Choice, Graphs, StoppingSettings
 from specplan.options.answer import answer
 from specplan.options.command import Command, fill
@@ -159,7 +158,7 @@ def _print(question: Question, form: Answer, controlled: Sequence[Run]) -> None:
         def further() -> dict[str, object]:
             from specplan.reports.page_flags import flags_of_machines
 
-            server = question.costs.server if isinstance(question.costs, Costs) else None
+            server = question.costs.server
             if server is None or p_min or controlled:
                 return {}
             return {"flags": flags_of_machines(rows, question.drafter, server) or None}

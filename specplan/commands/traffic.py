@@ -9,7 +9,6 @@ from simulator.cost.costs import Costs
 from simulator.cost.roofline.hardware import find_hardware
 from simulator.traffic.answer import TrafficRequest
 from simulator.traffic.policy import burst_simulations
-from specplan.api.completed_costs import CostInput
 from specplan.api.request import Question
 from specplan.api.roofline import Roofline
 from specplan.api.settings import Arrivals, Batching, Graphs, Simulation
@@ -65,7 +64,7 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
     if drawn.figure is not None and arrivals.burst is not None:
         raise ValueError("`figure` cannot be combined with `burst`")
     stated = costs.make()
-    costs_of_each: tuple[CostInput, ...] = (stated,)
+    costs_of_each: tuple[Costs, ...] = (stated,)
     machines: tuple[Any, ...] = ()
     if isinstance(stated, Roofline):
         costs_of_each, machines = stated.each_machine(), stated.machines
@@ -112,7 +111,7 @@ def _flags(
     flags: dict[str, str] = {}
     for at, (question, traffic) in enumerate(zip(questions, answers, strict=True)):
         costs = question.costs
-        if not isinstance(costs, Costs) or (server := costs.server) is None:
+        if (server := costs.server) is None:
             continue
         load = costs.at(1).setting.load
         kind = "model" if load is None else load.draft_kind

@@ -9,7 +9,7 @@ from simulator.acceptance.acceptance import Iid
 from simulator.choice.plan import plan
 from simulator.cost.cost import Cost
 from simulator.schemes.tree_choice import Passes, choose_tree
-from specplan.api.completed_costs import planned_costs, walled
+from specplan.api.completed_costs import walled, with_c_hat
 from specplan.api.settings import Graphs
 from specplan.options.answer import Pictured, answer
 from specplan.options.command import Command, fill
@@ -111,7 +111,7 @@ def _inputs(ctx: click.Context) -> tuple[Trees, tuple[float, ...], list[Cost]]:
         )
     stated, wall = walled(costs.make(), graphs)
     c_hat = None if profile is None else profile.c_hat
-    planned = planned_costs(stated, trees.max_nodes, c_hat)
+    planned = with_c_hat(stated.planned(trees.max_nodes), c_hat)
     priced = [cost.with_setting(wall=wall) for cost in planned]
     if any(cost.draft_passes(1) is None for cost in priced):
         raise ValueError(

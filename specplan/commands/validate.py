@@ -15,11 +15,9 @@ from specplan.options.answer import (
     Written,
     answer,
     drawable,
-    json_option,
-    output_option,
 )
 from specplan.options.command import Command, reads
-from specplan.options.declared import option, rare, takes
+from specplan.options.declared import declare, option, rare, takes
 from specplan.options.values import integers, numbers
 from specplan.reports.bar import Bar
 from studies.bild import FALLBACKS, ROLLBACKS
@@ -61,42 +59,47 @@ class SweptOptions(shared.BildMeasures):
     windows = rare(callback=integers, metavar="N,N,...")
 
 
-class ValidateOptions:
-    """Options of the rows to measure and of the output.
+declare(
+    Validate,
+    compiling=shared.compile_option,
+    gammas=option("--gamma", callback=integers, default="1,2,4,8"),
+    policy_names=option("--policy", multiple=True, default=("fixed",), metavar="POLICY"),
+    max_gamma=shared.max_gamma_option,
+    lenience=shared.lenience_option,
+    verification=shared.verification_option,
+    temperatures=option("--temperature", callback=numbers, default="0,1"),
+)
 
-    gammas: Drafted tokens per block.
-    policy_names: fixed (each --gamma), heuristic, confidence:P, product:P or adaptive; repeatable,
-      a row each.
-    temperatures: Temperatures of the target, a list or range; 0 is greedy.
+
+class TestedDecoder:
+    """The decoder, and the seed of the texts.
+
     decoder: bild: quality and latency over thresholds (Kim et al. 2023), at temperature 0 unless
       given, compared with speculative decoding.
-    figure: Draw predicted against measured into this file (.png, .svg or .pdf).
-    wide: Show all columns, beyond 80 characters.
     """
 
-    compiling = shared.compile_option
-    gammas = option("--gamma", callback=integers, default="1,2,4,8")
-    policy_names = option("--policy", multiple=True, default=("fixed",), metavar="POLICY")
-    max_gamma = shared.max_gamma_option
-    lenience = shared.lenience_option
-    verification = shared.verification_option
-    temperatures = option("--temperature", callback=numbers, default="0,1")
     decoder = option(type=click.Choice(["speculative", "bild"]), default="speculative")
     seed = shared.seed_option
-    figure: Path | None = option(callback=drawable)
-    wide: bool = option()
-    output = output_option(help="Write the JSON object here.")
-    as_json = json_option
 
 
 @dataclass(frozen=True)
 class EngineForm(Written, Pictured):
-    wide: bool = False
+    """The form of the rows.
+
+    wide: Show all columns, beyond 80 characters.
+    """
+
+    wide: bool = option(default=False)
 
 
 @dataclass(frozen=True)
 class ValidateForm(EngineForm):
-    figure: Path | None = None
+    """The form of the rows, and a drawing of them.
+
+    figure: Draw predicted against measured into this file (.png, .svg or .pdf).
+    """
+
+    figure: Path | None = option(callback=drawable)
 
 
 @reads(Validate, ValidateForm)
@@ -179,7 +182,7 @@ def bild(request: ValidateBild, form: Written) -> None:
 @takes(EngineSettings, heading=shared.ON_ENGINE)
 @takes(TestedOptions, heading=shared.ON_ENGINE)
 @takes(SweptOptions, heading="BiLD")
-@takes(ValidateOptions, TimingSettings, Pictured)
+@takes(Validate, TestedDecoder, ValidateForm, TimingSettings, without=("draft_temperature",))
 def validate_command(**_: object) -> None:
     """Compare predicted with measured speed-up on real models.
 

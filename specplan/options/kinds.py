@@ -16,7 +16,7 @@ from specplan.options.declared import option
 from specplan.options.values import numbers, shares
 
 if TYPE_CHECKING:
-    from specplan.api.completed_costs import CostInput
+    from simulator.cost.costs import Costs
     from specplan.api.request import AcceptanceInput
 
 
@@ -67,8 +67,8 @@ class CostKind(Kind, ABC):
     """A way to state the cost of blocks: `RatioOptions`, for example, makes a `Ratio` of --c."""
 
     @abstractmethod
-    def make(self) -> CostInput:
-        """Returns the stated costs, or the costs of one server at several loads."""
+    def make(self) -> Costs:
+        """Returns the stated costs."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,11 @@ class RatioOptions(CostKind, order=1, needs=("c",)):
 
     c: tuple[float, ...] = option(callback=numbers, metavar="C")
 
-    def make(self) -> CostInput:
+    def make(self) -> Costs:
         from simulator.cost.cost import Ratio
+        from simulator.cost.costs import StatedCosts
 
-        return tuple(Ratio(c) for c in self.c)
+        return StatedCosts(tuple(Ratio(c) for c in self.c))
 
 
 def acceptance_kinds() -> list[type[AcceptanceKind]]:

@@ -38,8 +38,8 @@ class Bar(Progress):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None and self._done < self._bar.total:
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        if error_type is None and self._done < self._bar.total:
             early = f"ended early at {self._done} of {self._bar.total} {self._unit}s: enough"
             if self._draws:
                 self._bar.set_postfix_str(early)

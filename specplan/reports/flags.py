@@ -59,9 +59,9 @@ def flags_of_plans(
 def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: float) -> str:
     """Returns the flags for one context length: one γ, or one γ for each range of batch sizes."""
     load = rows[0].setting.load
-    kind = drafter.kind or ("model" if load is None else load.draft_kind)
+    draft_kind = drafter.kind or ("model" if load is None else load.draft_kind)
     source = rows[0].acceptance.source
-    draft = Drafted(drafter.model or UNNAMED, kind, source.draft_sampling)
+    draft = Drafted(drafter.model or UNNAMED, draft_kind, source.draft_sampling)
     ranges = _ranges(rows, rows[0].only) if len(rows) > 1 else ()
     row = rows[0]
     # Only an engine that ends drafts can keep a run whose drafts ended.

@@ -38,7 +38,6 @@ def text_pieces(
 
     A character is yielded with the part that completes its bytes, so a part may yield "".
 
-
     before: ids of the text before the stream, which is not yielded.
     """
     emitted, waiting = list(before), list[int]()

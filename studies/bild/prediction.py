@@ -130,10 +130,10 @@ def predict(
     *,
     max_new_tokens: int,
 ) -> BildCalls:
-    """Returns the numbers of calls that BiLD should make at these thresholds, over all texts.
+    """Returns the predicted numbers of calls of BiLD at two thresholds, over all texts.
 
     large_traces, small_traces: traces along each model's own texts, after the same prompts.
-    policy, rule: have the thresholds of fallback and rollback.
+    policy, rule: with the thresholds of fallback and rollback.
     """
     counted = []
     for large, small in zip(large_traces, small_traces, strict=True):

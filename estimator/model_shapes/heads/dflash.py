@@ -110,16 +110,16 @@ def dspark(head: Head) -> DraftShape:
     if not isinstance(rank, int) or isinstance(rank, bool) or rank < 0:
         raise ValueError(f"markov_rank in config.json of DSpark must be at least 0, got {rank!r}")
     width, get = head.integer("hidden_size"), head.config.get
-    kind = get("markov_head_type", "vanilla") if rank > 0 else "vanilla"
+    markov_type = get("markov_head_type", "vanilla") if rank > 0 else "vanilla"
     vocabulary = head.config.get("draft_vocab_size") or head.target.vocabulary
     gates = {
         "vanilla": 0,
         "gated": (width + rank) * rank + rank,
         "rnn": (2 * rank + width) * 3 * rank + 3 * rank,
     }
-    if kind not in gates:
+    if markov_type not in gates:
         raise ValueError(
-            f"markov_head_type in config.json must be one of {tuple(gates)}, got {kind}"
+            f"markov_head_type in config.json must be one of {tuple(gates)}, got {markov_type}"
         )
     confident = get("enable_confidence_head", stated or get("confidence_head_alpha", 0.0) > 0)
     joined = get("confidence_head_with_markov", stated)
@@ -129,7 +129,7 @@ def dspark(head: Head) -> DraftShape:
         in_turn=(
             head.weights("embedding", head.target.vocabulary * rank),
             head.weights("head", vocabulary * rank),
-            head.weights("feed-forward", gates[kind] + confidence),
+            head.weights("feed-forward", gates[markov_type] + confidence),
         ),
         anchored=True,
     )

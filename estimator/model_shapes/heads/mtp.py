@@ -114,7 +114,7 @@ def _assistant(head: Head) -> tuple[Any, Any]:
         )
     # transformers cannot build a model in which every layer reads another layer's cache.
     text = decoder_config({**described, "num_kv_shared_layers": 0, "tie_word_embeddings": True})
-    model = build(text, kind=str(described.get("model_type")))
+    model = build(text, model_type=str(described.get("model_type")))
     for module in model.modules():
         for made in ("k_proj", "v_proj", "k_norm", "v_norm"):
             if made in module._modules:
@@ -125,12 +125,14 @@ def _assistant(head: Head) -> tuple[Any, Any]:
 def _caches(text: Any, target: ModelShape) -> tuple[CacheLayers, ...]:
     """Returns the caches that the assistant reads: the target's last one of each attention kind."""
     caches = []
-    for windowed, kind in ((True, "sliding_attention"), (False, "full_attention")):
+    for windowed, attention in ((True, "sliding_attention"), (False, "full_attention")):
         layers = zip(text.per_layer_config, text.layer_types, strict=True)
-        alike = [layer for layer, its_kind in layers if its_kind == kind]
+        alike = [layer for layer, its_kind in layers if its_kind == attention]
         read = [cache for cache in target.caches if (cache.kind == "sliding") == windowed]
         if alike and not read:
-            raise ValueError(f"an assistant reads {kind} of its target, {target.name} has none")
+            raise ValueError(
+                f"an assistant reads {attention} of its target, {target.name} has none"
+            )
         if alike:
             operations = float(4 * alike[0].num_attention_heads * alike[0].head_dim)
             caches.append(replace(read[-1], layers=len(alike), held=False, operations=operations))

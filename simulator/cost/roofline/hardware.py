@@ -84,7 +84,11 @@ def _entry(row: Mapping[str, str]) -> Hardware:
     link = float(row["link"] or 0)
     return Hardware(
         name=row["name"],
-        peak_flops={kind: 1e12 * float(row[kind]) for kind in _FORMATS if row[kind]},
+        peak_flops={
+            number_format: 1e12 * float(row[number_format])
+            for number_format in _FORMATS
+            if row[number_format]
+        },
         bandwidth=1e9 * float(row["bandwidth"]),
         memory_bytes=1e9 * float(row["memory"]),
         link_bandwidth=1e9 * link if link > 0 else None,

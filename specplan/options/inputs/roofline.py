@@ -11,7 +11,7 @@ from specplan.options.kinds import CostKind
 from specplan.options.runs import RunsOptions
 
 if TYPE_CHECKING:
-    from specplan.api.completed_costs import CostInput
+    from simulator.cost.costs import Costs
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class RooflineOptions(
 ):
     """Costs of two configured models on a GPU, corrected by runs; see each option's help."""
 
-    def make(self) -> CostInput:
+    def make(self) -> Costs:
         from specplan.api.roofline import Roofline
 
         settings = {part.name: getattr(self, part.name) for part in fields(self)}

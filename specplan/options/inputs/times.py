@@ -17,7 +17,7 @@ from specplan.options.runs import RunsOptions
 from specplan.options.values import callback, duration, in_milliseconds
 
 if TYPE_CHECKING:
-    from specplan.api.completed_costs import CostInput
+    from simulator.cost.costs import Costs
 
 
 @callback
@@ -77,18 +77,18 @@ class TimesOptions(DraftTimes, CostKind, order=2, needs=("target_ms", "draft_ms"
     )
     force: bool = rare(default=False)
 
-    def make(self) -> CostInput:
+    def make(self) -> Costs:
+        from simulator.cost.costs import StatedCosts
         from simulator.cost.times import Times
 
-        return (
-            Times(
-                self.target_ms,
-                self.draft_ms,
-                verify_ms=self.verify_ms,
-                overhead_ms=self.overhead_ms,
-                force=self.force,
-            ),
+        times = Times(
+            self.target_ms,
+            self.draft_ms,
+            verify_ms=self.verify_ms,
+            overhead_ms=self.overhead_ms,
+            force=self.force,
         )
+        return StatedCosts((times,))
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,9 @@ class BenchFiles(
         "--draft-costs", type=click.Path(path_type=Path), multiple=True, metavar="FILE"
     )
 
-    def make(self) -> CostInput:
+    def make(self) -> Costs:
         from estimator.costs.benches import read_benches
+        from simulator.cost.costs import StatedCosts
         from simulator.cost.curves import CostModel
 
         drafts = self.draft_bench_paths
@@ -125,14 +126,14 @@ class BenchFiles(
             draft_seconds=read_benches(drafts)[1] if drafts else self.draft_ms / 1000,
             overhead_seconds=self.overhead_ms / 1000,
         )
-        return (cost,)
+        return StatedCosts((cost,))
 
 
 @dataclass(frozen=True)
 class RunsCost(Loads, RunsOptions, CostKind, order=7, needs=("runs",)):
     """Costs from runs (--run), at the batch sizes to plan for; see each option's help."""
 
-    def make(self) -> CostInput:
+    def make(self) -> Costs:
         from specplan.api.runs import Runs
 
         return Runs(self.runs or (), batch=self.batch, context=self.context)

@@ -58,7 +58,10 @@ def plan_section(document: Document) -> Section:
 
 
 def _explorer(answer: Json) -> dict[str, Any] | None:
-    """Returns the grid of the sliders; None where positions differ or the rate was counted."""
+    """Returns the grid of the sliders, which vary an acceptance rate.
+
+    None if acceptance differs by position, or its rate was counted.
+    """
     if answer["verification_free"] and answer["acceptance"]["kind"] == "iid":
         start = {"name": "this plan", "alpha": answer["alpha"], "c": answer["c"], "slope": 0.0}
         return ratio_grid([start])

@@ -26,7 +26,7 @@ def doubt(acceptance: FromCounts, *gammas: int) -> np.ndarray:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rates", [RATES, (0.9,), (0.0, 0.0), (1.0, 1.0, 0.5), (0.9, 0.1, 0.09)])
 def test_counted_rates_are_used_as_they_are(kind: str | None, rates: tuple[float, ...]) -> None:
-    found = from_counts([Accepted.of_rates(rates)], kind=kind)
+    found = from_counts([Accepted.of_rates(rates)], draft_class=kind)
     gammas = np.arange(1, len(rates) + 1)
     assert found.tokens_per_call(gammas) == pytest.approx(1 + np.cumsum(rates), abs=1e-12)
     assert found.observed_gamma == len(rates)
@@ -94,7 +94,9 @@ def test_lengths_of_equal_rates_give_them_back() -> None:
 def test_published_lengths_lie_within_the_intervals_of_others(
     kind: str, lengths: dict[int, float], gamma: int, measured: float
 ) -> None:
-    found = from_counts([Accepted(*each, drafts=2000) for each in lengths.items()], kind=kind)
+    found = from_counts(
+        [Accepted(*each, drafts=2000) for each in lengths.items()], draft_class=kind
+    )
     (mean,), ((variance,),) = found.log_lengths([gamma])
     assert abs(np.log(measured) - mean) < 1.645 * np.sqrt(variance) < 0.12
 
@@ -107,7 +109,7 @@ def test_doubt_grows_away_from_the_counts() -> None:
 def test_kinds_go_on_differently_beyond_the_counts() -> None:
     """Draft models and copies stay as good, heads fall, reused modules fall fastest."""
     counted = [Accepted.of_rates((0.7, 0.49), drafts=1e4)]
-    tokens = {kind: from_counts(counted, kind=kind).tokens_per_call(6) for kind in KINDS}
+    tokens = {kind: from_counts(counted, draft_class=kind).tokens_per_call(6) for kind in KINDS}
     assert tokens["n-gram"] > tokens["EAGLE"]
     assert tokens["model"] > tokens["EAGLE"]
     assert tokens["MTP"] < tokens["model"]
@@ -138,7 +140,7 @@ def test_counts_that_contradict_each_other_are_named_and_widen_the_doubt() -> No
 def test_lengths_that_fall_with_gamma_are_kept() -> None:
     """DeepSeek-V4 with DSpark: 3.77 at γ 6, 3.73 at 7, 3.47 at 8 (InferenceX)."""
     lengths = {6: 3.77, 7: 3.73, 8: 3.47}
-    found = from_counts([Accepted(*each) for each in lengths.items()], kind="block")
+    found = from_counts([Accepted(*each) for each in lengths.items()], draft_class="block")
     assert found.tokens_per_call([6, 7, 8]) == pytest.approx([3.77, 3.73, 3.47])
 
 
@@ -165,9 +167,9 @@ def test_other_workloads_widen_every_length() -> None:
 )  # fmt: skip
 def test_advice_stays_near_the_counted_lengths(kind: str | None, observed: int, most: int) -> None:
     assert most_gamma(kind, observed) == most
-    assert from_counts([Accepted(observed, 1.5)], kind=kind).most_gamma == most
+    assert from_counts([Accepted(observed, 1.5)], draft_class=kind).most_gamma == most
     rates = Accepted.of_rates((0.85,) * observed)
-    assert from_counts([rates], kind=kind).most_gamma == most
+    assert from_counts([rates], draft_class=kind).most_gamma == most
 
 
 def test_lengths_alone_do_not_tell_whether_positions_are_alike() -> None:
@@ -189,10 +191,10 @@ def test_slopes_are_those_of_small_differences() -> None:
 
 
 def test_without_counts_the_law_of_the_kind_is_left() -> None:
-    found = from_counts([], kind="EAGLE")
+    found = from_counts([], draft_class="EAGLE")
     first = rate_prior("EAGLE").first
     assert found.tokens_per_call(1) == pytest.approx(1 + 1 / (1 + np.exp(-first)))
-    assert doubt(found, 3) > 3 * doubt(from_counts([Accepted(3, 2.5)], kind="EAGLE"), 3)
+    assert doubt(found, 3) > 3 * doubt(from_counts([Accepted(3, 2.5)], draft_class="EAGLE"), 3)
     assert found.observed_gamma == 0
 
 
@@ -237,10 +239,10 @@ def test_beyond_contradicting_lengths_the_law_holds(kind: str | None) -> None:
     The law moved to a single length has at most 3.
     """
     counts = [Accepted(2, 1.87), Accepted(3, 2.33)]
-    found = from_counts(counts, kind=kind)
+    found = from_counts(counts, draft_class=kind)
     assert found.tokens_per_call(np.array([2, 3])) == pytest.approx([1.87, 2.33])
     assert len(found.contradictions) == 1
-    singles = [from_counts([each], kind=kind) for each in counts]
+    singles = [from_counts([each], draft_class=kind) for each in counts]
     limits = [float(each.tokens_per_call(32)) for each in singles]
     assert min(limits) - 0.1 < float(found.tokens_per_call(32)) < max(limits) + 0.1
 
