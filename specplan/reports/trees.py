@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from engines.kind import exports_of
 from simulator.choice.advice import Advice, percentage
 from simulator.cost.cost import Cost
+from simulator.cost.fitted.contradictions import contradictions
 from simulator.schemes.tree_choice import TreeChoice, TreePlan
 from simulator.schemes.trees import depths_and_ranks
 from specplan.reports.deployment import cost_json, cost_notes, graphs_line, published_speeds
@@ -50,6 +51,8 @@ def _notes(rows: Sequence[TreeRow]) -> list[str]:
         limits = [f"{few} at batch {batch}" for batch, few in most.items() if few < largest]
         few = f" Nodes chosen at most: {', '.join(limits)}." if limits else ""
         notes = [f"{graphs_line(wall)}.{few}"]
+    known = rows[0].cost.posterior
+    notes += () if known is None else contradictions(known.runs)
     return [*notes, *cost_notes([row.cost.setting.load for row in rows])]
 
 
