@@ -11,7 +11,7 @@ from math import sqrt
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from simulator.numerics.arguments import Floats
 from simulator.numerics.lattice import normal_column, normal_quantiles
@@ -66,6 +66,18 @@ def median(draws: Floats, axis: int = 0) -> Floats:
     middle = sorted({(values.shape[-1] - 1) // 2, values.shape[-1] // 2})
     values.partition(middle)
     return np.asarray(values[..., middle].mean(axis=-1))
+
+
+def quantiles(rising: Floats, share: ArrayLike) -> Floats:
+    """Returns quantiles of draws that rise along the last axis, at shares in (0, 1).
+
+    The i-th smallest of N draws is the quantile of (i + 1/2) / N; linear between two draws.
+    """
+    last = rising.shape[-1] - 1
+    place = np.clip((last + 1) * np.asarray(share) - 0.5, 0, last)
+    low = place.astype(np.int64)
+    below, above = rising[..., low], rising[..., np.minimum(low + 1, last)]
+    return np.asarray(below + (above - below) * (place - low))
 
 
 # Column of `normal_column` that errors of an acceptance take.
@@ -132,14 +144,8 @@ class Forecast:
         return Forecast(-self.draws, self.covariance)
 
     def quantile(self, share: float) -> Floats:
-        """Returns a quantile of each quantity (not its logarithm), shape (n,); share in (0, 1).
-
-        The i-th smallest of N draws is the quantile of (i + 1/2) / N; linear between two draws.
-        """
-        last = len(self.draws) - 1
-        place = min(max((last + 1) * share - 0.5, 0.0), float(last))
-        low, high = (self._rising[:, rank] for rank in (int(place), min(int(place) + 1, last)))
-        return np.exp(low + (high - low) * (place - int(place)))
+        """Returns a quantile of each quantity (not its logarithm), shape (n,); share in (0, 1)."""
+        return np.exp(quantiles(self._rising, share))
 
     def interval(self) -> tuple[Floats, Floats, Floats]:
         """Returns lower end, median and upper end of each quantity's interval, shape (n,) each."""

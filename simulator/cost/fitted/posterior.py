@@ -26,7 +26,7 @@ from simulator.cost.fitted.machine import Machine, Work, seconds_of, work
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import LoadPoint, Run, impossible, log_gains
 from simulator.numerics.arguments import Floats
-from simulator.numerics.intervals import Forecast, median
+from simulator.numerics.intervals import Forecast, median, quantiles
 from simulator.numerics.lattice import DRAWS, WIDE
 
 # Quantities whose logarithm deviates by more than this take their quantiles from WIDE draws.
@@ -225,7 +225,6 @@ def conditioned(values: Floats, allowed: Floats) -> Floats:
     """
     if len(allowed) == len(values):
         return values
-    count, draws = len(allowed), np.empty(len(values))
-    places = (np.arange(len(values)) + 0.5) * count / len(values) - 0.5
-    draws[np.argsort(values)] = np.interp(places, np.arange(count), np.sort(allowed))
+    draws, shares = np.empty(len(values)), (np.arange(len(values)) + 0.5) / len(values)
+    draws[np.argsort(values)] = quantiles(np.sort(allowed), shares)
     return draws
