@@ -33,6 +33,7 @@ def profiles_section(profiles: Sequence[Named], exported: Flags) -> Section:
     targets = dict.fromkeys(draft.profile.setup.target for draft in drafts)
     devices = dict.fromkeys(str(draft.profile.setup.device) for draft in drafts)
     levels = percent(*(draft.profile.alpha.level for draft in drafts))
+    commands = [draft.profile.setup.software.command or "" for draft in drafts]
     note = (
         f"Intervals of α, c and kinds of prompts: {levels}, over prompts; of speed-ups: "
         f"{percent(*(draft.level for draft in drafts))}."
@@ -46,6 +47,7 @@ def profiles_section(profiles: Sequence[Named], exported: Flags) -> Section:
         tables=[ranking(drafts), *shares(drafts), *by_kind(drafts)],
         flags=top["flags"],
         inputs=[pair for draft in drafts for pair in setup(draft, several=len(drafts) > 1)],
+        command="\n".join(commands) if all(commands) else None,
         notes=[note],
         explorer=draft_grid(drafts),
     )

@@ -1,6 +1,7 @@
 """The section of `specplan size`: how many GPUs, the speeds of users and GPUs, and candidates."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from simulator.numerics.intervals import percent
@@ -82,11 +83,18 @@ def _by_rate(sized: Mapping[str, Any]) -> list[Chart]:
     if low is not None and low < last:
         spans.insert(0, Span(low, min(high, last), "", 0))
         reading += f" Coloured: the {percent()} interval of where that begins."
-    return [
+    charts = [
         Chart(name.removesuffix("_ms"), f"{title} by rate", reading, "requests a second", unit,
               by_way(rows, name), [Threshold(limit, "target")] * (limit is not None), spans)
         for name, title, unit, limit in lines
     ]  # fmt: skip
+    promised = [(sized[_NEXT], 100 * sized["share"])]
+    if sized["simulated"] is not None:
+        promised.insert(0, (sized["rate"], 100 * sized["simulated"]["share_within"]))
+    shares = charts.pop()
+    way = WAYS[sized["best"]["gamma"] > 0]
+    dots = series(f"{way}, simulated", 2, promised, "dots")
+    return [*charts, replace(shares, series=[*shares.series, *dots])]
 
 
 def _by_hour(day: Mapping[str, Any] | None) -> list[Chart]:
