@@ -1,5 +1,6 @@
 """A whole validation of a tiny pair."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -14,9 +15,10 @@ from estimator.validation.validation import Validation, generations, validate
 from ngram.drafters import PromptLookupDrafter
 from reference.laws import seeded
 from reference.policies import Confidence, Fixed, Heuristic, Policy, Product
+from reference.records import Stopping
 from reference.rules import STRICT, Lenient, Rule
 from reference.speculative import Subject
-from tests.estimator.pairs import PROMPTS, tiny_subject
+from tests.estimator.pairs import PROMPTS, VOCABULARY, tiny_subject
 
 POLICIES = {"one": Fixed(1), "three": Fixed(3)}
 
@@ -64,6 +66,14 @@ def test_a_sampled_validation_says_nothing_of_identity() -> None:
         assert 0 < row.alpha < 1
         assert row.predicted_theorem8 > 0
         assert row.predicted_ahead != row.predicted_calibrated
+
+
+def test_texts_of_other_lengths_are_compared_with_the_baseline_by_the_token() -> None:
+    """The interval around a speed-up is symmetric in its logarithm, and computed from prompts."""
+    ends = Stopping(12, frozenset(range(0, VOCABULARY, 4)))
+    for row in validated(replace(tiny_subject(), stopping=ends), prompts=PROMPTS).rows:
+        middle = math.sqrt(row.measured_low * row.measured_high)
+        assert row.measured == pytest.approx(middle, rel=1e-9)
 
 
 def test_a_draft_step_that_never_was_has_no_price() -> None:
