@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import simulator.traffic.sizing
-import specplan.api.size
+import specplan.api.size_settings
 from simulator.traffic.fleet import Goal
 from specplan.main import main
 from tests.specplan import model_folders
@@ -59,5 +59,5 @@ def small(folders: Path) -> list[str]:
 @pytest.fixture
 def few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has `size` simulate a tenth of its requests, for tests of its text."""
-    monkeypatch.setattr(specplan.api.size, "Goal", partial(Goal, requests=1000))
+    monkeypatch.setattr(specplan.api.size_settings, "Goal", partial(Goal, requests=1000))
     monkeypatch.setattr(simulator.traffic.sizing, "_CHECKED", 10_000)

@@ -14,6 +14,8 @@ from specplan.main import main
 from specplan.options.answer import stated_command
 from tests.specplan.made_profiles import made_profile
 
+pytestmark = pytest.mark.usefixtures("few_requests")
+
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 LLAMA = (
     f"--target-config {CONFIGS}/llama-3.1-8b.json --draft-config {CONFIGS}/llama-3.2-1b.json "
