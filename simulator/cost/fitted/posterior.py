@@ -168,7 +168,7 @@ class Posterior:
     def _laws(
         self, load: LoadPoint, gammas: Sequence[int], draws: Draws
     ) -> dict[int, tuple[Floats, Floats]]:
-        """Returns draws of `plain` (γ = 0) and `ratios`, and the draws that physics allows.
+        """Returns draws of `plain` (γ = 0) and `ratios`, and the draws that physics allows, rising.
 
         Where it allows none, all take the bound.
         """
@@ -179,13 +179,13 @@ class Posterior:
         drafted = [gamma for gamma in gammas if gamma > 0]
         logs = self._free(load, [0, *drafted], draws)
         plain, physical = logs[0], logs[0] >= lowest
-        laws = {0: (plain, plain[physical] if physical.any() else np.array([lowest]))}
-        slower = physical & (logs[1:] >= plain)
+        laws = {0: (plain, np.sort(plain[physical]) if physical.any() else np.array([lowest]))}
         ratios = np.subtract(plain, logs[1:], out=logs[1:])
-        for gamma, ratio, allowed in zip(drafted, ratios, slower, strict=True):
-            laws[gamma] = ratio, ratio if allowed.all() else ratio[allowed]
-            if not allowed.any():
-                laws[gamma] = ratio, np.zeros(1)
+        every = physical.all()
+        for gamma, ratio in zip(drafted, ratios, strict=True):
+            rising = np.sort(ratio if every else ratio[physical])
+            allowed = rising[: np.searchsorted(rising, 0.0, side="right")]  # a block is no faster
+            laws[gamma] = ratio, allowed if len(allowed) > 0 else np.zeros(1)
         return laws
 
     def _free(self, load: LoadPoint, gammas: Sequence[int], draws: Draws) -> Floats:
@@ -221,10 +221,10 @@ def conditioned(values: Floats, allowed: Floats) -> Floats:
     The draw of rank r takes the quantile of (r + 1/2) / N among the allowed draws, so that draws of
     several quantities stay in step.
 
-    values: N draws without conditions. allowed: draws that meet them, at least 1.
+    values: N draws without conditions. allowed: rising draws that meet them, at least 1.
     """
     if len(allowed) == len(values):
         return values
     draws, shares = np.empty(len(values)), (np.arange(len(values)) + 0.5) / len(values)
-    draws[np.argsort(values)] = quantiles(np.sort(allowed), shares)
+    draws[np.argsort(values)] = quantiles(allowed, shares)
     return draws
