@@ -161,14 +161,14 @@ def main() -> int:
     stilling = ways.add_parser("still", help="of JSON, make up what a clock decided")
     stilling.add_argument("source", type=Path)
     stilling.add_argument("target", type=Path)
-    asked = parser.parse_args()
-    if asked.way == "compare":
-        return compare(asked.before, asked.after)
-    if asked.way == "write":
-        write(asked.folder, asked.only, asked.again)
+    options = parser.parse_args()
+    if options.way == "compare":
+        return compare(options.before, options.after)
+    if options.way == "write":
+        write(options.folder, options.only, options.again)
     else:
-        value = stilled(json.loads(asked.source.read_text(encoding="utf-8")))
-        asked.target.write_text(json.dumps(value), encoding="utf-8")
+        value = stilled(json.loads(options.source.read_text(encoding="utf-8")))
+        options.target.write_text(json.dumps(value), encoding="utf-8")
     return 0
 
 

@@ -77,10 +77,10 @@ PROCESSORS = [
 
 def kernels(environment: Mapping[str, str]) -> str:
     """Returns the names of the kernels that OpenBLAS takes; empty where they do not run here."""
-    asked = subprocess.run(
+    ran = subprocess.run(
         [sys.executable, "-c", ASK], env=environment, capture_output=True, text=True
     )
-    return asked.stdout.strip() if asked.returncode == 0 else ""
+    return ran.stdout.strip() if ran.returncode == 0 else ""
 
 
 def playable(*known: str) -> Iterator[Processor]:
@@ -119,20 +119,20 @@ def main() -> int:
     parser.add_argument(
         "--every", action="store_true", help="each, and this one, with one thread and with two"
     )
-    asked, options = parser.parse_known_args()
-    others = playable() if asked.every else playable(kernels(os.environ))
-    chosen = list(islice(others, KERNELS + asked.every))
+    stated, options = parser.parse_known_args()
+    others = playable() if stated.every else playable(kernels(os.environ))
+    chosen = list(islice(others, KERNELS + stated.every))
     if len(chosen) < KERNELS:
         print(f"only {len(chosen)} of {KERNELS} kernels: NumPy has no more that run here")
     plays = [
         (processor, threads)
         for place, processor in enumerate(chosen)
         for turn, threads in enumerate(THREADS)
-        if asked.every or place % len(THREADS) == turn
+        if stated.every or place % len(THREADS) == turn
     ]
     # A second thread has little to do in the small arrays of tests.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        passed = list(pool.map(lambda play: tested(*play, [*asked.tests, *options]), plays))
+        passed = list(pool.map(lambda play: tested(*play, [*stated.tests, *options]), plays))
     return 0 if all(passed) else 1
 
 

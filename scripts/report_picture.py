@@ -22,8 +22,8 @@ def main() -> None:
     profiles = [str(DOCS / "examples" / name) for name in ("embedded.json", "lookup.json")]
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page = Path(folder) / "report.html"
-        made = CliRunner().invoke(specplan, ["report", *profiles, "-o", str(page)])
-        assert made.exit_code == 0, made.output
+        result = CliRunner().invoke(specplan, ["report", *profiles, "-o", str(page)])
+        assert result.exit_code == 0, result.output
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )

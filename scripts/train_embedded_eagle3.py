@@ -53,8 +53,8 @@ def main() -> None:
 
     def along(name: str, ids: Callable[[], Tensor]) -> Windows:
         def make() -> dict[str, Tensor]:
-            made = windows_along(target, ids(), head.taps, name="the embedded target")
-            return {"ids": made.ids, "states": made.states, "last": made.last}
+            windows = windows_along(target, ids(), head.taps, name="the embedded target")
+            return {"ids": windows.ids, "states": windows.states, "last": windows.last}
 
         return Windows(**kept(name, work, make))
 

@@ -116,11 +116,11 @@ def kept(name: str, work: Path, make: Callable[[], dict[str, Tensor]]) -> dict[s
     path = work / f"{name}.safetensors"
     if not path.exists():
         started = time.perf_counter()
-        made = make()
+        tensors = make()
         with whole_file(path) as partial:
-            save_file(made, partial)
+            save_file(tensors, partial)
         seconds = time.perf_counter() - started
-        log_stage(work, name, positions=made["ids"].numel(), seconds=seconds)
+        log_stage(work, name, positions=tensors["ids"].numel(), seconds=seconds)
     return load_file(path)
 
 

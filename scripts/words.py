@@ -74,9 +74,11 @@ def names(source: str) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.FunctionDef):
             if node.name.startswith("test_") and RIDDLES.search(node.name):
                 yield node.lineno, node.name
-            bound = {argument.arg: argument.lineno for argument in node.args.args}
+            bound: dict[str, int] = {}
             for part in ast.walk(node):
-                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                if isinstance(part, ast.arg):  # its own, and those of lambdas in it
+                    bound.setdefault(part.arg, part.lineno)
+                elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                     bound.setdefault(part.id, part.lineno)
             yield from ((line, name) for name, line in bound.items() if name in NAMES)
 

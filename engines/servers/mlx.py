@@ -35,19 +35,19 @@ class MlxServer(InProcessServer):
         self, prompt: Sequence[int], length: int, temperature: float, seed: int
     ) -> Iterator[Decoded]:
         mx.random.seed(seed)
-        made: Any
+        steps: Any
         sampler = make_sampler(temp=temperature)
         settings: dict[str, Any] = {"max_tokens": length, "sampler": sampler}
         ids = mx.array(list(prompt))
         if self._draft is None:
-            made = generate_step(ids, self._model, **settings)
+            steps = generate_step(ids, self._model, **settings)
         else:
             models, settings["num_draft_tokens"] = (self._model, self._draft), self.setting.gamma
-            made = speculative_generate_step(ids, *models, **settings)
+            steps = speculative_generate_step(ids, *models, **settings)
         block: list[int] = []
         # The pass over the prompt's last token also verifies the first draft. If MLX drafted a
         # text's last token, it counts as the target's.
-        for left, (token, _, *drafted) in zip(reversed(range(length)), made, strict=True):
+        for left, (token, _, *drafted) in zip(reversed(range(length)), steps, strict=True):
             block.append(int(token))
             if not any(drafted) or left == 0:
                 yield block, self._clock(), None

@@ -24,9 +24,9 @@ def built(source: str, folder: Path) -> str:
     if (Path(source) / CONFIGURATION).is_file():
         return source
     _, *arguments = shlex.split(builder_command(source, str(folder)))
-    made = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
-    if made.returncode != 0:
-        last = (made.stderr.strip().splitlines() or ["nothing"])[-1]
+    ran = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        last = (ran.stderr.strip().splitlines() or ["nothing"])[-1]
         raise ValueError(f"a model must be one that {BUILDER} converts, got {source}: {last}")
     return str(folder)
 

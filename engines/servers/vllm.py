@@ -65,8 +65,8 @@ class VllmServer:
         return list(post_json(f"{self.url}/tokenize", body)["tokens"])
 
     def _body(self, prompt: Sequence[int], **settings: object) -> dict[str, Any]:
-        asked = {"model": self.model, "prompt": list(prompt), "return_token_ids": True}
-        return asked | settings
+        body = {"model": self.model, "prompt": list(prompt), "return_token_ids": True}
+        return body | settings
 
 
 class Vllm(CommandPair):

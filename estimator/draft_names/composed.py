@@ -114,7 +114,7 @@ class Tree(DrafterKind):
         from reference.models.text_tree import require_branching
 
         # A kind with `supports_trees` makes a drafter of this type.
-        made: Any = self.drafting.load(context)
+        drafter_of: Any = self.drafting.load(context)
         require_branching(context.target)
-        made(Sampling()).require_trees()
-        return lambda sampling: TreeDrafter(made(sampling), self.parents, without_replacement)
+        drafter_of(Sampling()).require_trees()
+        return lambda sampling: TreeDrafter(drafter_of(sampling), self.parents, without_replacement)

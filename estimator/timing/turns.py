@@ -76,9 +76,9 @@ def decode_in_turns(
         for text in order.permutation(sorted(going)).tolist():
             if text not in texts:
                 began = 0.0 if clock is None else clock()
-                made = starts[text]()
-                prompt = made.prefill_seconds if clock is None else clock() - began
-                texts[text] = replace(made, prefill_seconds=prompt)
+                begun_text = starts[text]()
+                prompt = begun_text.prefill_seconds if clock is None else clock() - began
+                texts[text] = replace(begun_text, prefill_seconds=prompt)
             while lengths[text] < wanted and text in going:
                 block = next_block(texts[text].blocks, clock)
                 blocks[text].append(block)

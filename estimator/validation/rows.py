@@ -64,7 +64,7 @@ def _measured(evidence: RowEvidence, arm: str, policy: Policy) -> SpeculativeRow
     def total(name: str, name_of_arm: str = arm) -> Any:
         return sum(getattr(run, name) for run in timed[name_of_arm])
 
-    seconds, made, drafted = total("decode_seconds"), int(tokens.sum()), total("drafted")
+    seconds, emitted, drafted = total("decode_seconds"), int(tokens.sum()), total("drafted")
     prefills = [total("prefill_seconds", name) for name in (BASELINE, arm)]
     low, high = rates.measured_interval(timed, arm)
     gap = texts.tie_gap(evidence.runs, arm) if greedy else None
@@ -85,17 +85,17 @@ def _measured(evidence: RowEvidence, arm: str, policy: Policy) -> SpeculativeRow
         measured_high=high,
         measured_left_out=rates.measured_left_out(timed, arm),
         target_calls=total("target_calls"),
-        block_efficiency=made / total("target_calls"),
+        block_efficiency=emitted / total("target_calls"),
         accepted_fraction=total("accepted") / drafted if drafted > 0 else None,
-        tokens=made,
+        tokens=emitted,
         identical_to_target=gap is None if greedy else None,
         tie_gap=gap,
         draft_seconds=total("draft_seconds"),
         verify_seconds=total("verify_seconds"),
         other_seconds=total("other_seconds"),
-        baseline_tokens_per_second=made / baseline,
-        tokens_per_second=made / seconds,
-        ms_per_token=1e3 * seconds / made,
+        baseline_tokens_per_second=emitted / baseline,
+        tokens_per_second=emitted / seconds,
+        ms_per_token=1e3 * seconds / emitted,
         end_to_end_measured=(prefills[0] + baseline) / (prefills[1] + seconds),
     )
 

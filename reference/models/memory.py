@@ -65,9 +65,9 @@ class Recorder:
         """Forward pre-hook (with keyword arguments) that records a module's input."""
         self._read[place] = given[0] if given else named["hidden_states"]
 
-    def after(self, place: int, _: Any, given: tuple[Any, ...], made: Any) -> None:
+    def after(self, place: int, _: Any, given: tuple[Any, ...], output: Any) -> None:
         """Forward hook that records a module's output."""
-        self._read[place] = made if isinstance(made, Tensor) else made[0]
+        self._read[place] = output if isinstance(output, Tensor) else output[0]
 
     def taken(self) -> Tensor | None:
         """Returns the last pass's states, (1, positions, width), and forgets them; or None."""

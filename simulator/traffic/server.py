@@ -111,10 +111,10 @@ class Server:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def derived(self, key: Hashable, made: Callable[[], T]) -> T:
+    def derived(self, key: Hashable, make: Callable[[], T]) -> T:
         """Returns the result of the first call of `made` with a key for this server."""
         if key not in self._derived:
-            self._derived[key] = made()
+            self._derived[key] = make()
         result: T = self._derived[key]
         return result
 

@@ -124,11 +124,11 @@ class Question:
         """Returns the request for plans with drafts of a fixed length."""
         if self.choice.reads_again and isinstance(self.costs, Recorded) and not self.costs.batches:
             raise ValueError("`reads_again` cannot be given with `profile`: its times hold it")
-        early, asked = self._completed()
-        costs, wall = asked.costs, None
+        early, whole = self._completed()
+        costs, wall = whole.costs, None
         if self.exporting is not None or self.graphs != NO_LIMITS or costs.server is not None:
             costs, wall = walled(costs, self.graphs, self.exporting)
-        return asked._planned(costs, wall, early)
+        return whole._planned(costs, wall, early)
 
     def _completed(self) -> tuple[tuple[Acceptance, ...] | None, Question]:
         """Returns the acceptances and the question in which each run has a length.

@@ -143,13 +143,13 @@ def _loads(
     if not given:
         return {}
     require(RooflineOptions, ctx, first=given[0])
-    made = {"load": _load, "served": _served}
-    needed = {entry.takes for entry in chosen} & made.keys()
+    makers = {"load": _load, "served": _served}
+    needed = {entry.takes for entry in chosen} & makers.keys()
     if not needed:
         raise ValueError(
             f"--target-config is of no use to {', '.join(entry.name for entry in chosen)}"
         )
-    return {name: made[name](deployed, shown) for name in sorted(needed)}
+    return {name: makers[name](deployed, shown) for name in sorted(needed)}
 
 
 def _load(deployed: Deployed, shown: ShownLoad) -> FigureLoad:

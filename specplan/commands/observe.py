@@ -128,8 +128,8 @@ def _stated(ctx: click.Context) -> tuple[Followed | Observed, ObservedPlan]:
     elif follows:
         _require_planned(ctx, planned=False)
     reading, file, *costs = fill(ctx, records, way="--follow" if follows else "")
-    made = costs[0].make() if costs else None
-    asking = ObservedPlan(reading, file.profile, made)
+    stated_costs = costs[0].make() if costs else None
+    asking = ObservedPlan(reading, file.profile, stated_costs)
     if all(run.counted for run in asking.runs):
         asking.cost()  # Refuses options before anything is read.
     return reading, asking

@@ -97,10 +97,10 @@ class Pictured(Printed, Paged):
             return
         from specplan.reports.page.shown import section_of, write_page, write_plot
 
-        made = section_of(self.stated(data()))
+        section = section_of(self.stated(data()))
         for write, path in ((write_page, self.page), (write_plot, self.plot)):
             if path is not None:
-                write(made, path)
+                write(section, path)
                 click.echo(f"Wrote {path}", err=True)
 
 

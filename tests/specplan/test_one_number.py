@@ -24,7 +24,7 @@ from tests.specplan.printed_plans import cells_of, sentence, table_of
 from tests.specplan.random_questions import CONTEXT, Inquiries, Inquiry
 
 # Questions drawn of each kind.
-COUNTS = {"ratio": 55, "times": 45, "runs": 10, "prior": 40, "kernels": 20, "profile": 40}
+COUNTS = {"ratio": 60, "times": 50, "runs": 8, "prior": 32, "kernels": 16, "profile": 40}
 # Keys that only a file has, for its page.
 OF_FILES = {"command", "grid", "flags"}
 COUNT = os.environ.get("SPECPLAN_NUMBERS")

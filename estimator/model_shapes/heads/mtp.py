@@ -116,9 +116,9 @@ def _assistant(head: Head) -> tuple[Any, Any]:
     text = decoder_config({**described, "num_kv_shared_layers": 0, "tie_word_embeddings": True})
     model = build(text, model_type=str(described.get("model_type")))
     for module in model.modules():
-        for made in ("k_proj", "v_proj", "k_norm", "v_norm"):
-            if made in module._modules:
-                module._modules[made] = None
+        for name in ("k_proj", "v_proj", "k_norm", "v_norm"):
+            if name in module._modules:
+                module._modules[name] = None
     return text, model
 
 

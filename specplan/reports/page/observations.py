@@ -36,7 +36,7 @@ def observation_section(document: Document) -> Section:
         "accepted_by_position": "accepted, of all drafts",
         "conditional": "if those before are",
     }
-    made = [
+    lines = [
         points
         for colour, name in enumerate(further)
         for points in series(
@@ -48,9 +48,9 @@ def observation_section(document: Document) -> Section:
     chart = Chart(
         "acceptance", "Acceptance by position",
         "Share of drafts whose first, second, … token is accepted, counted by the server.",
-        "position in the draft", "share", made,
+        "position in the draft", "share", lines,
     )  # fmt: skip
-    charts = [chart] * bool(made)
+    charts = [chart] * bool(lines)
     if plan is not None:
         charts.insert(0, curve_chart(plan, plan["curve"]))
         sure = [f"Observed: {length}.", *sureness(plan), *sure]
@@ -127,7 +127,7 @@ def tree_section(document: Document) -> Section:
     answer = document.data
     rows = answer["rows"]
     names = [str(point["batch"]) for point in rows]
-    made = [
+    bars_of_batches = [
         bars
         for colour, (name, label) in enumerate(_TREES.items())
         for bars in series(
@@ -169,7 +169,7 @@ def tree_section(document: Document) -> Section:
         sure=[_NO_INTERVAL, *_undecided(rows)],
         charts=[
             Chart("trees", "Tree and chain", "Speed-up of the best tree and of the best chain.",
-                  "batch", "times the speed without speculation", made,
+                  "batch", "times the speed without speculation", bars_of_batches,
                   levels=[Threshold(1.0, "without speculation")], categories=names)
         ],
         tables=[Table("By batch", columns, cells)],

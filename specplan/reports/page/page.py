@@ -57,7 +57,7 @@ def section(document: Document) -> Section:
         ) from error
 
 
-def page(made: Sequence[Section], *, title: str, reload: int | None = None) -> str:
+def page(sections: Sequence[Section], *, title: str, reload: int | None = None) -> str:
     """Returns the HTML of sections.
 
     reload: seconds after which the page loads itself again; None: never.
@@ -74,13 +74,13 @@ def page(made: Sequence[Section], *, title: str, reload: int | None = None) -> s
     )
     charts = {
         f"part-{at}-{chart.key}": asdict(chart)
-        for at, part in enumerate(made, 1)
+        for at, part in enumerate(sections, 1)
         for chart in part.charts
     }
-    grids = {f"part-{at}": part.explorer for at, part in enumerate(made, 1) if part.explorer}
+    grids = {f"part-{at}": part.explorer for at, part in enumerate(sections, 1) if part.explorer}
     return environment.get_template("page.html").render(
         title=title,
-        sections=made,
+        sections=sections,
         number=number,
         reload=reload,
         library=Markup(LIBRARY.read_text(encoding="utf-8")),
@@ -88,7 +88,7 @@ def page(made: Sequence[Section], *, title: str, reload: int | None = None) -> s
     )
 
 
-def page_json(inputs: Inputs, made: Sequence[Section], exported: Flags) -> dict[str, Any]:
+def page_json(inputs: Inputs, sections: Sequence[Section], exported: Flags) -> dict[str, Any]:
     """Returns the page's advice, and its ranking of drafts, as a JSON object."""
     drafts = ranked(inputs.profiles)
     tunings = [
@@ -96,8 +96,10 @@ def page_json(inputs: Inputs, made: Sequence[Section], exported: Flags) -> dict[
         for document in inputs.documents
         if _SECTIONS[document.kind] is tuning_section and (tuned := tuned_of(document))
     ]
-    top = answer(drafts, exported) if drafts else {"headline": made[0].headline}
-    parts = [{"kind": part.kind, "about": part.about, "headline": part.headline} for part in made]
+    top = answer(drafts, exported) if drafts else {"headline": sections[0].headline}
+    parts = [
+        {"kind": part.kind, "about": part.about, "headline": part.headline} for part in sections
+    ]
     ranking = [_draft_json(draft) for draft in drafts]
     return {**top, "drafts": ranking, "tunings": tunings, "sections": parts}
 

@@ -178,8 +178,8 @@ def series(
 
     Points without y are left out. A point may have a note after its interval.
     """
-    made = tuple(ChartPoint(*point) for point in points if point[1] is not None)
-    return [Series(name, colour, mark, made)] if made else []
+    shown = tuple(ChartPoint(*point) for point in points if point[1] is not None)
+    return [Series(name, colour, mark, shown)] if shown else []
 
 
 def number(value: float | None, digits: int = 2) -> str:

@@ -114,7 +114,7 @@ def _charts(drafts: Sequence[Named]) -> list[Chart]:
     for colour, draft in enumerate(drafts):
         for key, parts in _of_draft(draft, colour).items():
             by_chart.setdefault(key, []).extend(parts)
-    made = [
+    charts = [
         Chart(
             "speed-up",
             "Speed-up by draft length",
@@ -154,7 +154,7 @@ def _charts(drafts: Sequence[Named]) -> list[Chart]:
             by_chart["costs"],
         ),
     ]
-    return [chart for chart in made if chart.series]
+    return [chart for chart in charts if chart.series]
 
 
 def _marks(drafts: Sequence[Named]) -> list[tuple[str, float, float]]:

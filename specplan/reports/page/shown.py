@@ -30,28 +30,28 @@ def section_of(data: Any) -> Section:
     return section(Document("", kind, plain))
 
 
-def write_page(made: Section, path: Path, *, reload: int | None = None) -> None:
+def write_page(section: Section, path: Path, *, reload: int | None = None) -> None:
     """Writes the page of one answer; reload: seconds until the page loads itself again."""
-    write_whole(path, page([made], title=made.title, reload=reload).encode())
+    write_whole(path, page([section], title=section.title, reload=reload).encode())
 
 
-def write_plot(made: Section, path: Path) -> None:
+def write_plot(section: Section, path: Path) -> None:
     """Draws an answer's charts into one PNG, SVG or PDF file."""
     from figures.registry import save_image
 
-    save_image(plot(made), path)
+    save_image(plot(section), path)
 
 
-def notebook_html(made: Section) -> str:
+def notebook_html(section: Section) -> str:
     """Returns the headline, the first table and, with matplotlib, the picture as HTML."""
-    parts = [f"<p><b>{escape(made.headline)}</b></p>"]
-    if made.charts and find_spec("matplotlib") is not None:
+    parts = [f"<p><b>{escape(section.headline)}</b></p>"]
+    if section.charts and find_spec("matplotlib") is not None:
         image = io.BytesIO()
-        plot(made).savefig(image, format="png")
+        plot(section).savefig(image, format="png")
         coded = base64.b64encode(image.getvalue()).decode()
-        about = escape("; ".join(chart.title for chart in made.charts))
+        about = escape("; ".join(chart.title for chart in section.charts))
         parts.append(f'<img alt="{about}" src="data:image/png;base64,{coded}">')
-    for table in made.tables[:1]:
+    for table in section.tables[:1]:
         rows = [_row("th", table.columns)]
         rows += [_row("td", cells, bold=at == table.marked) for at, cells in enumerate(table.rows)]
         parts.append(f"<table>{''.join(rows)}</table>")
@@ -63,10 +63,10 @@ def _row(tag: str, cells: Sequence[str], *, bold: bool = False) -> str:
     return f"<tr>{''.join(f'<{tag}>{text}</{tag}>' for text in texts)}</tr>"
 
 
-def plot(made: Section) -> Figure:
+def plot(section: Section) -> Figure:
     """Returns the drawing of an answer's charts, one below the other (needs matplotlib)."""
     from specplan.reports.page.drawn import drawn
 
-    if not made.charts:
-        raise ValueError(f"nothing to draw: {made.headline}")
-    return drawn(made)
+    if not section.charts:
+        raise ValueError(f"nothing to draw: {section.headline}")
+    return drawn(section)

@@ -110,15 +110,15 @@ def latency_targets(answer: Json) -> dict[str, float]:
 
 def by_way(rows: Sequence[Json], name: str) -> list[Series]:
     """Returns a number by rate with its interval, with speculation and without."""
-    made: list[Series] = []
+    lines: list[Series] = []
     for colour, (way, label) in enumerate(WAYS.items()):
         points = (
             (point["rate"], point.get(name), point.get(f"{name}_low"), point.get(f"{name}_high"))
             for point in rows
             if point["speculation"] == way
         )
-        made += series(label, colour, points)
-    return made
+        lines += series(label, colour, points)
+    return lines
 
 
 def _times(answer: Json, name: str, title: str, unit: str, targets: Mapping[str, float]) -> Chart:
@@ -141,17 +141,17 @@ def _within(answer: Json) -> list[Chart]:
     simulated = [point for point in answer.get("simulated") or () if point["goodput"] is not None]
     if not simulated:
         return []
-    made: list[Series] = []
+    lines: list[Series] = []
     ordered = sorted(simulated, key=lambda point: (point["policy"], point["rate"]))
     for colour, (policy, points) in enumerate(groupby(ordered, lambda point: point["policy"])):
         shares = ((point["rate"], 100 * point["goodput"] / point["rate"]) for point in points)
-        made += series(_policy(policy), colour, shares)
+        lines += series(_policy(policy), colour, shares)
     share = answer.get("share")
     levels = [Threshold(100 * share, f"{100 * share:g} %")] if share else []
     reading = "Per cent of simulated requests that meet every latency target."
     return [
         Chart("within", "Requests within the targets", reading, "requests a second", "per cent",
-              made, levels=levels)
+              lines, levels=levels)
     ]  # fmt: skip
 
 

@@ -76,7 +76,7 @@ def _about(setup: Mapping[str, object], file: str) -> str:
 
 def _path(concurrency: int, runs: list[TunedRun], *, several: bool) -> Chart:
     """Returns the runs in their order: the forecast with its interval, and what came."""
-    made: list[Series] = [
+    lines: list[Series] = [
         *series("expected", 1, (
             (at, run.expected_ms_per_token, run.expected_ms_per_token_low,
              run.expected_ms_per_token_high)
@@ -91,7 +91,7 @@ def _path(concurrency: int, runs: list[TunedRun], *, several: bool) -> Chart:
         "Milliseconds a token of each run, expected before it and measured.",
         "run",
         "milliseconds a token",
-        made,
+        lines,
         categories=names,
     )
 
