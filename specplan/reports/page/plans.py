@@ -17,6 +17,7 @@ from specplan.reports.page.pictures import (
     ranged,
     series,
 )
+from specplan.reports.page.position_sliders import position_grid
 from specplan.reports.page.setting_sliders import plan_grid
 
 Json = Mapping[str, Any]
@@ -58,14 +59,11 @@ def plan_section(document: Document) -> Section:
 
 
 def _explorer(answer: Json) -> dict[str, Any] | None:
-    """Returns the grid of the sliders, which vary an acceptance rate.
-
-    None if acceptance differs by position, or its rate was counted.
-    """
+    """Returns the grid of the sliders, which vary acceptance; None if it was counted otherwise."""
     if answer["verification_free"] and answer["acceptance"]["kind"] == "iid":
         start = {"name": "this plan", "alpha": answer["alpha"], "c": answer["c"], "slope": 0.0}
         return ratio_grid([start])
-    return plan_grid([answer], {})
+    return position_grid(answer) or plan_grid([answer], {})
 
 
 def headline(answer: Json, points: Sequence[Json]) -> str:
