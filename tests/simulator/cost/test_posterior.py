@@ -11,6 +11,7 @@ from simulator.cost.fitted.by_batch import posterior_of_runs
 from simulator.cost.fitted.contradictions import contradictions
 from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.machine import COUNT, PARAMETERS, seconds_of
+from simulator.cost.fitted.posterior import conditioned
 from simulator.cost.fitted.prior import Prior, Traits, published_prior
 from simulator.cost.fitted.runs import LoadPoint, Run, pooled
 from tests.simulator.served_machines import SERVED
@@ -269,3 +270,9 @@ def test_a_stated_parameter_leaves_no_doubt_and_the_others_as_they_were() -> Non
     assert (known.logs[others] == PRIOR.logs[others]).all()
     kept = np.ix_(others, others)
     assert (known.covariance[kept] == PRIOR.covariance[kept]).all()
+
+
+def test_conditioned_draws_are_quantiles_of_the_allowed_draws() -> None:
+    """The quantiles of 1/8, 3/8, 5/8 and 7/8 between allowed draws at 1/4 and 3/4."""
+    drawn = conditioned(np.array([3.0, 1.0, 4.0, 2.0]), np.array([10.0, 20.0]))
+    assert drawn == pytest.approx([17.5, 10.0, 20.0, 12.5])
