@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from engines.kind import engine_kinds, names_of
 from estimator.progress import notice
 from simulator.acceptance.acceptance import Acceptance
-from simulator.acceptance.typical import Typical
 from simulator.choice.plans import MOST_ROWS, PlanRequest, plans
 from simulator.choice.schedule import DENSE, coarse, middles
 from simulator.cost.costs import Costs
@@ -90,6 +89,7 @@ class Question:
     @property
     def drafter(self) -> DraftLabels:
         """The names of the draft, for flags."""
+        from simulator.acceptance.typical import Typical
         from specplan.reports.flags import DraftLabels
 
         kind, model = self.choice.draft_kind or "", self.choice.draft
