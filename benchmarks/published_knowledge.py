@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from published_rows import Row
+from published_scores import predicted
 
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import FromCounts, from_counts
@@ -85,7 +86,7 @@ class Load:
     def law(self, lengths: Sequence[float], posterior: Posterior | None = None) -> Forecast:
         """Returns the law of the speed-ups of all K at these tokens a block."""
         cost = self.posterior() if posterior is None else posterior
-        return cost.speed_ups(self.row.run.load, list(self.rows), list(lengths))
+        return predicted(cost, self.row.run.load, list(self.rows), list(lengths))
 
 
 def given(load: Load) -> Advice:

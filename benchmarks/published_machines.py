@@ -56,9 +56,12 @@ class PublishedMachine(Machine):
     """A machine that may draft trees, and reads the prompts of its `PublishedLoad`.
 
     widths: tokens that one pass of the draft reads, by γ, in trees; 1 where γ is missing.
+    emitted: tokens of a block by γ, each of which waits for prompts; 1 where γ is missing. It is
+      for blocks whose length a posterior does not know (`published_scores.predicted`).
     """
 
     widths: Mapping[int, int] = field(default_factory=dict, kw_only=True)
+    emitted: Mapping[int, float] = field(default_factory=dict, kw_only=True)
 
     def drafting_work(self, load: LoadPoint, gamma: int, width: int = 1) -> Work:
         return super().drafting_work(load, gamma, self.widths.get(gamma, width))  # type: ignore[safe-super]
@@ -67,7 +70,8 @@ class PublishedMachine(Machine):
         work = super().token_work(load, gamma, length)
         if not isinstance(load, PublishedLoad) or load.prompt_ratio == 0:
             return work
-        return work + self.prompt_work(load.batch * load.prompt_ratio)
+        tokens = load.batch * load.prompt_ratio * self.emitted.get(gamma, 1.0)
+        return work + self.prompt_work(tokens)
 
 
 @dataclass(frozen=True, eq=False)

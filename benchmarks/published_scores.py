@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from published_deployed import runs_of
 from published_fit import ROOFLINE, First, fit
+from published_machines import PublishedMachine
 from published_rows import Row
 
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.machine import COUNT, PARAMETERS
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Prior, published_prior
+from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.forward import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS
 from simulator.numerics.intervals import Forecast
 
@@ -131,8 +133,19 @@ def guess(row: Row, evidence: Sequence[Row], effects: dict[str, Any]) -> Guess:
 
 
 def of_posterior(row: Row, posterior: Posterior) -> Guess:
-    law = posterior.speed_ups(row.run.load, [row.run.gamma], [row.run.length])
+    law = predicted(posterior, row.run.load, [row.run.gamma], [row.run.length])
     return _guess(row, law, float(np.log(row.speed_up)))
+
+
+def predicted(
+    posterior: Posterior, load: LoadPoint, gammas: Sequence[int], lengths: Sequence[float]
+) -> Forecast:
+    """Returns the law of speed-ups on a `PublishedMachine`, whose blocks wait for prompts."""
+    machine = posterior.machine
+    assert isinstance(machine, PublishedMachine)
+    emitted = dict(zip(gammas, lengths, strict=True))
+    waiting = replace(posterior, machine=replace(machine, emitted=emitted))
+    return waiting.speed_ups(load, gammas, lengths)
 
 
 def plain_step(row: Row, effects: dict[str, Any]) -> Guess:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from published_deployed import runs_of
 from published_rows import Row
-from published_scores import Guess, guess
+from published_scores import Guess, guess, predicted
 
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import from_counts
@@ -55,7 +55,8 @@ def sweeps(rows: Sequence[Row]) -> list[dict[int, Row]]:
 def unaided(sweep: dict[int, Row], effects: dict[str, Any]) -> tuple[Choice, Choice]:
     """Returns the γ of the best prediction without a run, and the one to try; lengths given."""
     rows = list(sweep.values())
-    law = _posterior(rows[0], [], effects).speed_ups(
+    law = predicted(
+        _posterior(rows[0], [], effects),
         rows[0].run.load,
         [row.run.gamma for row in rows],
         [row.run.length for row in rows],
@@ -82,9 +83,8 @@ def session(sweep: dict[int, Row], effects: dict[str, Any]) -> Choice:
         rows = [sweep[gamma] for gamma in tried]
         law = from_counts([Accepted(row.run.gamma, row.run.length) for row in rows])
         lengths, doubt = law.log_lengths(gammas)
-        times = _posterior(rows[0], rows, effects).speed_ups(
-            rows[0].run.load, gammas.tolist(), np.exp(lengths)
-        )
+        cost = _posterior(rows[0], rows, effects)
+        times = predicted(cost, rows[0].run.load, gammas.tolist(), np.exp(lengths).tolist())
         advice = advise(gammas, times.blurred(doubt), tried={0, *tried})
         following = advice.next_run
         if following is None:

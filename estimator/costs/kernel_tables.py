@@ -29,6 +29,7 @@ SYSTEMS: Mapping[str, str] = {
     "gb200": "gb200", "gb300": "gb300", "l40s": "l40s", "rtx-pro-6000": "rtx_pro_6000_server",
 }  # fmt: skip
 SERVERS: Mapping[str, str] = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "trtllm"}
+REREADING = ("a100-80gb", "l40s")  # where vLLM's attention is FlashAttention 2
 # Where no server is named.
 ANY_SERVER = "vllm"
 # Sizes of heads that were measured; times of others lie between the nearest two.
@@ -94,6 +95,10 @@ class MeasuredKernels(KernelTables):
     @property
     def name(self) -> str:
         return f"{PACKAGE} {RELEASE}, {SYSTEMS[self._gpu]}, {SERVERS[self._server]}"
+
+    @property
+    def rereads(self) -> bool:
+        return self._server == "vllm" and self._gpu in REREADING
 
     def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
         form = _format_name(stored, SYSTEMS[self._gpu])

@@ -43,6 +43,10 @@ class OtherMemory(KernelTables):
     def name(self) -> str:
         return f"{self.tables.name}, with the memory of {self.gpu.name}"
 
+    @property
+    def rereads(self) -> bool:
+        return self.tables.rereads
+
     def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
         sizes = {"outputs": outputs, "inputs": inputs, "stored": stored}
         seconds = self.tables.product(rows=rows, **sizes)  # type: ignore[arg-type]

@@ -24,6 +24,15 @@ class KernelTables(ABC):
     def name(self) -> str:
         """Source and versions of the tables, as shown in answers."""
 
+    @property
+    def rereads(self) -> bool:
+        """Whether several queries of a sequence read keys and values once for each query head.
+
+        One query reads them once for each key head, since kernels take the query heads of a key
+        head for queries; FlashAttention 2 does so for a single query only.
+        """
+        return False
+
     @abstractmethod
     def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
         """Returns the time to multiply `rows` vectors by a weight matrix of outputs x inputs."""

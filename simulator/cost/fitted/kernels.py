@@ -3,7 +3,8 @@
 A pass over n new tokens in each of b sequences is the sum of its kernels. Products and experts take
 b · n rows. Attention is measured with one query per sequence: the n queries of verification read
 the caches once and take at most n decoding steps' attention, and the parameter "recache" is the
-share of that bound. The roofline prices caches other than keys and values (latent, indexed,
+share of that bound. Where `KernelTables.rereads`, they read the caches once for each query head.
+The roofline prices caches other than keys and values (latent, indexed,
 recurrent), which have no tables. Further seconds that no parameter scales: the logits of all new
 tokens are read and written, and on several GPUs each pass that chooses tokens gathers them.
 """
@@ -97,6 +98,8 @@ class KernelMachine(DeployedMachine):
         others, further = self._multiplying(rows)[0], self._multiplying(rows)[1] - first
         once = self._reading(load.context, sequences)
         again = self._reading(load.context, tokens) - once
+        if new_tokens > 1 and self.tables.rereads:
+            once += self._rereading(load.context, sequences)
         return work(
             roof=others + first,
             layer=shape.layers,
@@ -126,6 +129,16 @@ class KernelMachine(DeployedMachine):
         """Maps a context and a number of sequences to the seconds to read the target's caches."""
         shape, given = self.deployment.target, self.deployment.conditions
         return cache(lambda context, sequences: self._cached(shape, context, sequences, given))
+
+    def _rereading(self, context: int, sequences: int) -> float:
+        """Returns the seconds to read caches for query heads beyond the first of a key head."""
+        read = 0.0
+        for group in self.deployment.target.caches:
+            if group.kind in PLAIN_CACHES and group.operations > group.bytes_per_token:
+                held = context if group.window is None else min(context, group.window)
+                read += group.layers * held * (group.operations - group.bytes_per_token)
+        tp = self.deployment.conditions.tp
+        return sequences * read / tp / self.deployment.hardware.bandwidth
 
     def _choosing(self, shape: ModelShape, tokens: int) -> float:
         """Returns the seconds to read and write the logits of all tokens of a pass."""

@@ -100,3 +100,19 @@ def test_experts_scaled_in_blocks_are_covered(engine: str) -> None:
     found = planned("h100", name, name, "--tp", "16", "--engine", engine)
     # 37 of 671 billion weights, of a byte, on 16 GPUs at 3.35 TB/s: 0.7 ms at least.
     assert 0.7 < found["baseline_ms_per_token"] < 30
+
+
+@pytest.mark.parametrize(
+    ("gpu", "server", "rereads"),
+    [
+        ("a100-80gb", "vllm", True),
+        ("a100-40gb", "vllm", True),
+        ("a100-80gb", "sglang", False),
+        ("h100-sxm", "vllm", False),
+        ("gh200-96gb", "vllm", False),
+    ],
+)
+def test_flash_attention_2_reads_again_with_any_memory(
+    gpu: str, server: str, rereads: bool
+) -> None:
+    assert kernels_of(gpu, server).rereads == rereads

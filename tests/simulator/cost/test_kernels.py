@@ -24,11 +24,12 @@ LOAD = LoadPoint(1000, 4)
 class Invented(KernelTables):
     """Kernels whose times are simple to add up by hand.
 
-    lookups: number of look-ups of each kernel.
+    lookups: number of look-ups of each kernel. rereads: see `KernelTables.rereads`.
     """
 
     lookups: Counter[tuple[object, ...]] = field(default_factory=Counter)
     name: str = "invented"
+    rereads: bool = False
 
     def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
         self.lookups["product", rows, outputs, inputs, round(stored, 2)] += 1
@@ -130,6 +131,19 @@ def test_verification_takes_more_rows_and_reads_caches_between_once_and_each_que
     assert amount(block, "recache") == pytest.approx(3 * amount(plain, "cache"))
     assert amount(block, "sequence") == 16
     assert (amount(block, "plain"), amount(block, "block")) == (0, 1)
+
+
+@pytest.mark.parametrize("tp", [1, 2])
+def test_verification_by_kernels_that_reread_reads_caches_for_each_query_head(tp: int) -> None:
+    of = machine(tp=tp)
+    rereading = replace(of, tables=Invented(rereads=True))
+    (group,) = LLAMA_8B.caches
+    read = 4 * 1000 * 32 * group.bytes_per_token / tp / of.deployment.hardware.bandwidth
+    more = rereading.block_pass(LOAD, 4) - of.block_pass(LOAD, 4)
+    # Four query heads share a key head, whose keys and values one reading has.
+    assert amount(more, "cache") == pytest.approx(3 * read)
+    assert more.sum() == pytest.approx(amount(more, "cache"))
+    assert (rereading.plain_work(LOAD) == of.plain_work(LOAD)).all()
 
 
 def test_several_gpus_divide_products_and_heads_and_agree_twice_a_layer() -> None:

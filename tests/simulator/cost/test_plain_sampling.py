@@ -37,7 +37,7 @@ def noisy(tpot: float, slower: float = 0.72) -> tuple[sp.Run, ...]:
         ("small draft model", noisy(9)[1:]),
         ("small draft model", noisy(9, 1.1)),
         ("head", ()),
-        ("head", noisy(9)),
+        ("head", noisy(8)),
     ],
 )
 def test_odds_and_intervals_agree_with_plain_sampling(pair: str, runs: tuple[sp.Run, ...]) -> None:
