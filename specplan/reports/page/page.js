@@ -81,6 +81,8 @@ function options(chart, width) {
     const half = 4.2 * text.length, at = share(x) * (width - 82);
     return Math.max(0, half - at) + Math.min(0, width - 62 - at - half);
   };
+  // Of two marks whose labels would overlap, the second has its label below.
+  const below = (i) => i > 0 && Math.abs(share(chart.marks[i][1]) - share(chart.marks[i - 1][1])) * (width - 82) < 4.2 * (chart.marks[i][0].length + chart.marks[i - 1][0].length) + 6;
   const levels = chart.levels.map((level) => ({ yAxis: level.y, label: { show: level.label !== "" && !named, formatter: level.label, position: place(chart, level, share, [lowest, highest], width - 82), color: ink, backgroundColor: colour("paper"), padding: 1 } }));
   return {
     animation: false,
@@ -98,7 +100,7 @@ function options(chart, width) {
         markArea: { silent: true, label: { color: ink, position: side }, data: areas },
         markLine: { silent: true, symbol: "none", lineStyle: { color: ink, width: 1, type: "dotted" }, data: levels },
       },
-      { type: "scatter", silent: true, symbol: "circle", symbolSize: 17, itemStyle: { color: "transparent", borderColor: ink, borderWidth: 2 }, z: 6, data: chart.marks.map(([label, x, y]) => ({ value: [x, y], label: { show: true, formatter: label, position: "top", offset: [moved(label, x), 0], color: ink, fontWeight: "bold", backgroundColor: colour("paper"), padding: 1 } })) },
+      { type: "scatter", silent: true, symbol: "circle", symbolSize: 17, itemStyle: { color: "transparent", borderColor: ink, borderWidth: 2 }, z: 6, data: chart.marks.map(([label, x, y], i) => ({ value: [x, y], label: { show: true, formatter: label, position: below(i) ? "bottom" : "top", offset: [moved(label, x), 0], color: ink, fontWeight: "bold", backgroundColor: colour("paper"), padding: 1 } })) },
     ],
   };
 }
