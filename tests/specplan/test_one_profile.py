@@ -95,7 +95,7 @@ def test_measure_names_the_ks_that_plan_names(both: str) -> None:
 
 @pytest.mark.parametrize("name", ["embedded", "lookup"])
 def test_no_gamma_but_a_timed_one_is_advised(name: str, tmp_path: Path) -> None:
-    """By replay the lookup's best is 19, which was never timed; its table's best is 8."""
+    """By replay the lookup's best is 7, which was never timed; its table's best is 8."""
     file = EXAMPLES / f"{name}.json"
     profile = read_profile(file)
     plan = json.loads(run("plan", "--profile", str(file), "--json"))
@@ -107,6 +107,19 @@ def test_no_gamma_but_a_timed_one_is_advised(name: str, tmp_path: Path) -> None:
     assert page["drafts"][0]["advised_gamma"] == advised
     assert f"(K = {advised})" in profile_text(profile)
     if name == "lookup":
-        assert (advised, plan["optimal_gamma"], profile.optimal_gamma) == (8, 19, 8)
-        text = run("plan", "--profile", str(file))
-        assert "K = 19 (1.87 times) was not timed, and only timed K are advised" in text
+        assert (advised, plan["optimal_gamma"], profile.optimal_gamma) == (8, 7, 8)
+
+
+def test_a_better_gamma_that_was_not_timed_is_named(tmp_path: Path) -> None:
+    """Where checking more tokens costs nothing, the longest drafts are best: none was timed."""
+    content = json.loads((EXAMPLES / "lookup.json").read_text(encoding="utf-8"))
+    step = content["target_ms"]["1"]
+    content["target_ms"] = dict.fromkeys(content["target_ms"], step)
+    file = tmp_path / "flat.json"
+    file.write_text(json.dumps(content), encoding="utf-8")
+    plan = json.loads(run("plan", "--profile", str(file), "--json"))
+    best, timed = plan["optimal_gamma"], {int(gamma) for gamma in content["improvement_factor"]}
+    assert best > max(timed)
+    assert plan["advised_gamma"] in timed
+    text = " ".join(run("plan", "--profile", str(file)).split())
+    assert f"K = {best} ({plan['improvement_factor']:.2f} times) was not timed" in text
