@@ -140,12 +140,12 @@ def of_posterior(row: Row, posterior: Posterior) -> Guess:
 def predicted(
     posterior: Posterior, load: LoadPoint, gammas: Sequence[int], lengths: Sequence[float]
 ) -> Forecast:
-    """Returns the law of speed-ups on a `PublishedMachine`, whose blocks wait for prompts."""
+    """Returns the law of speed-ups; blocks of a `PublishedMachine` wait for prompts."""
     machine = posterior.machine
-    assert isinstance(machine, PublishedMachine)
-    emitted = dict(zip(gammas, lengths, strict=True))
-    waiting = replace(posterior, machine=replace(machine, emitted=emitted))
-    return waiting.speed_ups(load, gammas, lengths)
+    if isinstance(machine, PublishedMachine):
+        emitted = dict(zip(gammas, lengths, strict=True))
+        posterior = replace(posterior, machine=replace(machine, emitted=emitted))
+    return posterior.speed_ups(load, gammas, lengths)
 
 
 def plain_step(row: Row, effects: dict[str, Any]) -> Guess:
