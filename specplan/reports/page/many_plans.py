@@ -74,7 +74,8 @@ def plans_section(document: Document) -> Section:
     ]  # fmt: skip
     columns = [*[SETTINGS[name] for name in settings], "advised K", "at K", _BEST,
                "odds of a gain", "tokens/s", "without"]  # fmt: skip
-    alike = {name: value for name, value in rows[0].items() if name not in settings}
+    alike = {name: value for name, value in rows[0].items()
+             if all(point.get(name) == value for point in rows)}  # fmt: skip
     return Section(
         kind="Plan",
         about=document.about,

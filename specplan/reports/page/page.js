@@ -4,7 +4,8 @@ const SHOWN = new Intl.NumberFormat("en", { maximumSignificantDigits: 4, maximum
 const pictures = new Map();
 const printing = matchMedia("print");
 const colour = (name) => getComputedStyle(document.body).getPropertyValue(`--${name}`).trim();
-const shown = (point) => SHOWN.format(point.y) + (point.low === null ? "" : ` [${SHOWN.format(point.low)}, ${SHOWN.format(point.high)}]`);
+const rounded = (value) => SHOWN.format(Math.abs(value) < 1e-6 ? 0 : value);
+const shown = (point) => rounded(point.y) + (point.low === null ? "" : ` [${rounded(point.low)}, ${point.high === null ? "unbounded" : rounded(point.high)}]`);
 const xName = (chart, x) => (chart.categories.length ? chart.categories[x] : `${chart.x} ${SHOWN.format(x)}`);
 
 /** Returns what the chart has at x: a line for each series, and the name of the coloured range, which may be too narrow for its label. */
