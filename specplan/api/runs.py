@@ -69,7 +69,8 @@ def acceptance_of_runs(runs: Sequence[Run]) -> CountedAcceptance:
     counts = counts_of(runs)
     if not counts:
         raise ValueError(
-            "give the acceptance: a run in `runs` beyond gamma 0 with its length, or another"
+            "state an acceptance: the length of a run in `runs` with gamma above 0 (length=L), "
+            "or an acceptance rate"
         )
     return CountedAcceptance(counts)
 

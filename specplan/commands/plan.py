@@ -27,9 +27,15 @@ if TYPE_CHECKING:
 
 
 _HEAT = "an acceptance holds for one temperature: state the acceptance that was counted at yours"
+_OF_LOADS = ("--rate", "--slo", "--share", "--trace", "--prompt-tokens", "--output-tokens")
+_LOAD = (
+    "'specplan traffic' and 'specplan size' plan for requests; plan is for a batch size, --batch"
+)
 
 
-@click.command(name="plan", cls=Command, instead={"--temperature": _HEAT})
+@click.command(
+    name="plan", cls=Command, instead=dict.fromkeys(_OF_LOADS, _LOAD) | {"--temperature": _HEAT}
+)
 @takes(*acceptance_kinds(), heading="Acceptance (one of)")
 @takes(*cost_kinds(), heading="Cost (one of)")
 @takes(

@@ -47,7 +47,8 @@ class Command(click.Command):
         _refuse_spaces(args, ctx)
         ctx.meta["specplan.words"] = tuple(args)
         try:
-            _, _, order = self.make_parser(ctx).parse_args(list(args))
+            _, further, order = self.make_parser(ctx).parse_args(list(args))
+            ctx.meta["specplan.further"] = further
         except click.NoSuchOption as error:
             raise self._unknown(error, ctx) from None
         for param, count in Counter(order).items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,10 @@ def parse_run(text: str) -> Run:
         if key == _MARK and not equals:
             equals, value = "=", "yes"
         if not equals and "rates" in stated:
-            rates = f"{stated['rates']}/{key}"
+            after = text.partition("rates")[2].partition("=")[2].split(",")
+            rates = "/".join(
+                part.strip() for part in takewhile(lambda part: "=" not in part, after)
+            )
             raise ValueError(f"rates are separated by /, got {text!r}: write rates={rates}")
         if not equals or key not in (*_KEYS, _MARK):
             raise ValueError(f"must be KEY=VALUE,... with keys {', '.join(_KEYS)}, got {part!r}")

@@ -187,6 +187,13 @@ class FormatName(click.Choice[str]):
     """An option's type: a number format; bf16 and fp16 are bfloat16 and float16."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if re.match(r"i?q\d", value.lower()) and value.lower() not in self.choices:
+            self.fail(
+                f"{value!r} is a mix of formats: give the .gguf file itself as --target-config or "
+                "--draft-config, with its own formats, or take q8_0 or q4_0",
+                param,
+                ctx,
+            )
         return super().convert(_SHORT_FORMATS.get(value, value), param, ctx)
 
 

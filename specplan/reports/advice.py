@@ -8,7 +8,7 @@ from simulator.choice.break_even import break_even_alpha, break_even_c
 from simulator.choice.curve import baseline_seconds, curve_of, speed_up
 from simulator.choice.plan import Plan
 from simulator.cost.sizes import assumed_c
-from specplan.reports.kept import confirm_line, kept_lines
+from specplan.reports.kept import confirm_line, kept_lines, plan_waits, wait_text
 from specplan.reports.next_run import next_lines
 from specplan.reports.slower import slower_text
 
@@ -85,6 +85,8 @@ def decision_lines(plan: Plan) -> list[str]:
         return [f"Undecided ({chance} %): measure K = 0 and K = {named} first. K = {named} "
                 f"gives {gain}.", NOT_CALIBRATED]  # fmt: skip
     doubt = [odds_text(plan)] if plan.curve.in_doubt and named > 0 else []
+    if plan_waits(plan):
+        return [wait_text(named, gain), *doubt]
     if advice.gamma > 0:
         tokens = "1 token" if named == 1 else f"{named} tokens"
         near, factor = "", plan.point(best).improvement_factor
@@ -133,7 +135,7 @@ def _limits(plan: Plan) -> list[str]:
             f"K = {best} ({factor:.2f} times) was not timed, and only timed K are advised: "
             f"'specplan validate --gamma {best}' measures it."
         )
-    if unconfirmed(plan):
+    if unconfirmed(plan) and not plan_waits(plan):
         lines.append(confirm_line(plan))
     if plan.most_gamma is not None and named > 0:
         lines.append(

@@ -13,7 +13,7 @@ from simulator.choice.plan import Plan
 from simulator.choice.schedule import Range, schedules
 from specplan.reports.advice import odds_text
 from specplan.reports.deployment import does_not_fit
-from specplan.reports.kept import confirm_lines, kept_comment
+from specplan.reports.kept import confirm_lines, kept_comment, plan_waits
 
 Words = TypeVar("Words")
 UNNAMED = "DRAFT"
@@ -195,11 +195,10 @@ def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> 
 
 def marked(flags: str, rows: Sequence[Plan]) -> str:
     """Returns flags below a comment with the probability of a gain; undecided ones as comments."""
-    doubtful = [row for row in rows if row.advice.gain_probability is not None]
-    if not doubtful:
+    if not (doubtful := [row for row in rows if row.advice.gain_probability is not None]):
         return flags
     if any(row.advice.undecided for row in doubtful):
-        return commented(flags)
+        return commented(flags, [*sorted({row.advice.named for row in doubtful} - {0}), 0])
     wall, batches = rows[0].setting.wall, [row.setting.batch for row in rows]
     flags = "\n".join([*(indent(fill(line, 96), "# ") for line in confirm_lines(rows)), flags])
     if len(rows) == 1:
@@ -210,7 +209,8 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
                 f"# K = {named + 1} would need {wall.size(batch, named + 1)} {wall.unit} a step, "
                 f"and graphs are captured up to {wall.most}"
             )
-        return "\n".join([*lines, flags])
+        flags = "\n".join([*lines, flags])
+        return commented(flags, [named]) if plan_waits(rows[0]) and rows[0].only is None else flags
     chances = [row.advice.gain_probability or 0 for row in doubtful if row.advised_gamma]
     ends = dict.fromkeys(str(percentage(chance)) for chance in (min(chances), max(chances)))
     lines = [f"# The probability of a gain is {' to '.join(ends)} %."]
@@ -223,9 +223,10 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
     return "\n".join([*lines, flags])
 
 
-def commented(flags: str) -> str:
-    """Returns flags as comments, to be used once the user has measured."""
-    top = "# Undecided: measure this number and 0 first, then take the # away."
+def commented(flags: str, gammas: Sequence[int]) -> str:
+    """Returns flags as comments, to be used once the user has measured the draft lengths gammas."""
+    first = " and ".join(f"K = {gamma}" for gamma in dict.fromkeys(gammas))
+    top = f"# Undecided: measure {first} first, then take the # away."
     lines = (line if line.startswith("#") else f"# {line}" for line in flags.split("\n"))
     return "\n".join([top, *lines])
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.choice.advice import percentage
+from simulator.choice.advice import certainty, percentage
 from simulator.choice.kept import KeptRun
 from simulator.choice.plan import Plan
 from simulator.cost.fitted.runs import Run, pooled
@@ -45,6 +45,25 @@ def kept_json(kept: KeptRun | None) -> dict[str, Any] | None:
         "drafted_per_block": kept.run.mean_drafted,
         "improvement_factor": kept.gain,
     }
+
+
+def waits(fastest: int | None, probability: float | None) -> bool:
+    """Returns whether to keep no speculation until the advised K was run.
+
+    fastest: K of the fastest run; None if the advised K was run. probability: of a gain, in [0, 1].
+    """
+    return fastest == 0 and probability is not None and certainty(probability) == "undecided"
+
+
+def plan_waits(plan: Plan) -> bool:
+    """Returns whether the advised K is undecided and not run, and no speculation is the fastest."""
+    fastest = plan.fastest_run
+    return fastest is not None and waits(fastest.gamma, plan.advice.gain_probability)
+
+
+def wait_text(gamma: int, gain: str) -> str:
+    """Returns the advice to keep no speculation until K = gamma was run; gain: its speed-up."""
+    return f"Keep K = 0, no speculation, for now; K = {gamma} may give {gain}: run it."
 
 
 def confirm_line(plan: Plan) -> str:

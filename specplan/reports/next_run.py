@@ -1,4 +1,4 @@
-"""The proposed next run as text: the option that adds it, what it decides, and its gain."""
+"""The proposed next run as text: the option that adds it, what it decides, and its worth."""
 
 import math
 
@@ -25,7 +25,7 @@ def next_lines(plan: Plan) -> list[str]:
         decides = f"between K = {min(gamma, rival)} and K = {max(gamma, rival)}"
     return [
         f"Next: run K = {gamma}, and add {_added(plan, gamma)}. It decides "
-        f"{decides}, and gains {following.gain_percent:.1f} % on average."
+        f"{decides}: knowing it is worth {following.gain_percent:.1f} % on average."
     ]
 
 

@@ -54,13 +54,14 @@ def flags_under_load(traffic: Traffic, drafter: DraftLabels, kind: str, server: 
         if row.advice is not None:
             rates.setdefault(row.gamma, []).append(f"{row.rate:g}")
     gammas = {part.gamma for part in traffic.schedule}
+    first = [*sorted(gammas - {0}), 0]
     if server not in names_of(lambda engine: engine.exports):
         return None
     try:
         if len(gammas) > 1:
             with suppress(ValueError):
                 flags = export_schedule(server, traffic.schedule, draft=draft)
-                return commented(flags) if traffic.undecided else flags
+                return commented(flags, first) if traffic.undecided else flags
         at_rates = rates if len(gammas) > 1 else {gamma: [] for gamma in gammas}
         parts = [
             f"# at {', '.join(at)} requests/s:\n" * bool(at)
@@ -70,4 +71,4 @@ def flags_under_load(traffic: Traffic, drafter: DraftLabels, kind: str, server: 
     except ValueError:
         return None
     flags = "\n".join(parts)
-    return commented(flags) if traffic.undecided and any(gammas) else flags
+    return commented(flags, first) if traffic.undecided and any(gammas) else flags

@@ -165,8 +165,8 @@ def _doubt_fields(plan: Plan) -> dict[str, Any]:
         reason = "speed-ups compare with a run without speculation, and there is none"
         if following is not None and following.gamma > 0:
             reason = (
-                f"expected to make the advice {following.gain_percent:.1f} % faster; "
-                f"compared with gamma {following.rival}"
+                f"knowing it is worth {following.gain_percent:.1f} % on average; "
+                f"compared with K = {following.rival}"
             )
         fields["next_run"] = following and {
             "gamma": following.gamma,

@@ -104,6 +104,10 @@ def _named(ctx: click.Context, _param: click.Parameter, value: str) -> str:
         from specplan.reports.typical import listed
 
         if (text := listed(value)) is not None:
+            if further := " ".join(ctx.meta.get("specplan.further", ())):
+                name = further if value == "list" else value
+                ctx.fail(f"--typical has one name or a part of it, got {value} {further}: write "
+                         f"--typical {name}")  # fmt: skip
             click.echo(text)
             ctx.exit()
     return value

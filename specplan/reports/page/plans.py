@@ -5,6 +5,7 @@ from typing import Any
 
 from simulator.choice.advice import certainty, percentage
 from simulator.numerics.intervals import percent
+from specplan.reports.kept import wait_text, waits
 from specplan.reports.page.explorer import ratio_grid
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import (
@@ -82,6 +83,9 @@ def headline(answer: Json, points: Sequence[Json]) -> str:
         )
     if point is not None:
         gain = f": {_times(point)}"
+    fastest = answer.get("fastest_run") or {"gamma": None}
+    if waits(fastest["gamma"], answer.get("gain_probability")):
+        return wait_text(named, gain.removeprefix(": "))
     if advised:
         return f"Draft {advised} token{'s' * (advised > 1)} per block (K = {advised}){gain}."
     if test is not None:

@@ -54,7 +54,7 @@ def test_one_run_gives_a_range_and_the_run_to_try_next() -> None:
     text = run("--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85").stdout
     added = f"--run gamma={following['gamma']},tpot=MS,length=L."
     assert f"Next: run K = {following['gamma']}, and add {added} It decides" in text
-    assert re.search(r"and gains \d\.\d % on average", " ".join(text.split()))
+    assert re.search(r": knowing it is worth \d\.\d % on average", " ".join(text.split()))
     assert "ms/token  tokens/s" in text
 
 
