@@ -270,11 +270,11 @@ def test_a_tuning_makes_no_more_runs_than_it_may() -> None:
         (lambda: sp.plan(sp.Ratio(0.1), sp.Ratio(0.1)), "acceptance must be an Acceptance"),
         (
             lambda: sp.plan(sp.Runs([sp.Run.of(0, tpot=7.1)])),
-            "give the acceptance: a run",
+            "state an acceptance: the length of a run",
         ),
         (
             lambda: sp.plan(sp.Runs([sp.Run.of(3, tpot=4.1)])),
-            "give the acceptance: a run",
+            "state an acceptance: the length of a run",
         ),
         (lambda: sp.Run.of(3, tpot=-1, length=2), "tpot must be above 0"),
         (lambda: sp.tune(draft="D", server="http://localhost:1"), "draft must not be given with"),
