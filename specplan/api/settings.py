@@ -104,7 +104,8 @@ class Batching:
 
     slots: Largest number of sequences decoded together.
     chunk_tokens: Prompt tokens read in one decoding step; 0: prompts are read in separate steps.
-    prompt_ms: Time to read one prompt, milliseconds.  [default: by the roofline]
+    prompt_ms: Time to the first token of one request on an idle server, milliseconds.
+      [default: by the roofline]
     cached_share: Share of each prompt's tokens that a prefix cache holds, so that nobody reads
       them, from 0 to below 1.
     cache_tokens: Tokens that the cache of all sequences holds.  [default: by the GPU's memory]

@@ -23,7 +23,7 @@ from specplan.api.request import NO_LIMITS, Question
 from specplan.api.settings import Arrivals, Batching, Simulation
 from specplan.api.shown import Shown
 from specplan.api.stopping import ranked
-from specplan.api.traffic_pair import costs_under_load, pair_of, spread_of
+from specplan.api.traffic_pair import PROMPT_TIME, costs_under_load, pair_of, spread_of
 
 if TYPE_CHECKING:
     from simulator.cost.setting import Load
@@ -46,7 +46,8 @@ def requested(
     trace = None
     if load.trace is not None:
         trace = read_trace(text_lines(load.trace), name=str(load.trace))
-    demand = replace(_demand(load, trace), replicas=load.replicas)
+    timed = batching.prompt_ms is not None or costs.modelled
+    demand = replace(_demand(load, trace, timed), replicas=load.replicas)
     if trace is not None and simulation.simulate and load.replicas > 1:
         raise ValueError("`replicas` cannot be combined with `trace` and `simulate`")
     burst = None if load.burst is None else _burst(load.burst, demand, trace)
@@ -101,7 +102,8 @@ def requested(
     return request, notes, priced[0].setting.load
 
 
-def _demand(load: Arrivals, trace: Requests | None) -> Demand:
+def _demand(load: Arrivals, trace: Requests | None, timed: bool) -> Demand:
+    """Returns the requests' means; timed: whether the time of a prompt is known, for the error."""
     means = {"prompt_tokens": load.prompt_tokens, "output_tokens": load.output_tokens}
     if trace is not None:
         given = [name for name, value in means.items() if value is not None]
@@ -111,7 +113,8 @@ def _demand(load: Arrivals, trace: Requests | None) -> Demand:
     needed = {"rate": load.rates or load.burst, **means}
     missing = [f"`{name}`" for name, value in needed.items() if value is None]
     if missing:
-        raise ValueError(f"give {', '.join(missing)}, or `trace`")
+        prompts = "" if timed else f"; and {PROMPT_TIME}"
+        raise ValueError(f"give {', '.join(missing)}, or `trace`{prompts}")
     return Demand(*(value or 0.0 for value in means.values()))
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engines.kind import engine_kinds
-from estimator.progress import notice
 from simulator.choice.curve import tokens_per_block
 from simulator.cost.costs import Costs
 from simulator.numerics.arguments import integer
@@ -31,6 +30,10 @@ if TYPE_CHECKING:
 
 # Largest spread of α between requests, as a share of the spread if each α were 0 or 1.
 _WIDEST = 0.9
+PROMPT_TIME = (
+    "`prompt_ms` (time to the first token of one request on the idle server), or `gpu` and both "
+    "configurations"
+)
 
 
 def costs_under_load(
@@ -92,12 +95,6 @@ def pair_of(
         for cost in priced
     ]
     batches = [cost.setting.batch for cost in priced]
-    if len(batches) == 1 and batching.slots > 1:
-        notice(
-            f"only batch {batches[0]} was measured; larger batches are assumed equally fast, which "
-            "is too optimistic: give a GPU and two configurations, a profile of 'measure --batch', "
-            "or runs of several batches"
-        )
     with_draft, alone = (
         prompts.cached(batching.cached_share) for prompts in _prompts(priced[0], demand, batching)
     )
@@ -142,7 +139,7 @@ def _prompts(cost: Cost, demand: Demand, batching: Batching) -> tuple[Prompts, P
     places = sorted({1, *(max(1, tokens * part // 4) for part in (1, 2, 4, 8, 16))})
     readings = [reading for n in places if (reading := cost.prompt_seconds(n)) is not None]
     if not readings:
-        raise ValueError("give `prompt_ms`: these costs have no time of a prompt")
+        raise ValueError(f"these costs have no time of a prompt: give {PROMPT_TIME}")
     dp = 1 if cost.setting.load is None else cost.setting.load.dp
     every = (dict(zip(places, times, strict=True)) for times in zip(*readings, strict=True))
     alone, both = (_divided(times, tokens, dp=dp, chunk=chunk) for times in every)

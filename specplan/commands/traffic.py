@@ -22,7 +22,7 @@ from specplan.reports.deployment import cost_json, cost_notes
 from specplan.reports.simulated import POLICIES
 from specplan.reports.table import Column, folded, possible, table
 from specplan.reports.target_grid import target_grid
-from specplan.reports.traffic_limits import graphs_lines
+from specplan.reports.traffic_limits import server_lines
 
 # Each has a plainer option here, or a default that fits the load.
 _RARE = (
@@ -145,7 +145,7 @@ def _burst(request: TrafficRequest, notes: Sequence[str]) -> tuple[dict[str, Any
         ("preempted", "{preemptions}"),
     ]
     data = possible({"burst": len(simulations[0].result.last), "rows": rows})
-    lines = graphs_lines(pair, {simulation.gamma for simulation in simulations if simulation.gamma})
+    lines = server_lines(pair, {simulation.gamma for simulation in simulations if simulation.gamma})
     return data, "\n".join([table(rows, columns), *map(folded, [*lines, *notes])])
 
 

@@ -15,8 +15,8 @@ from specplan.reports.simulated import simulated_json, simulated_table
 from specplan.reports.table import Column, bounds, folded, possible, table
 from specplan.reports.traffic_limits import (
     crossing_text,
-    graphs_lines,
     prompts_lines,
+    server_lines,
     zero_json,
     zero_lines,
 )
@@ -109,7 +109,7 @@ def traffic_text(
     lines = [
         f"Capacity: {answer.max_rate:.3g} requests/s{interval} with speculation, "
         f"{answer.max_rate_without:.3g}{without} without.",
-        crossing_text(answer.break_even, answer.break_even_interval, chances),
+        crossing_text(answer.break_even, answer.break_even_interval, chances, pair),
         *zero_lines(answer.break_even, data["zero"]),
         *prompts_lines(answer.max_rate_without, _prompts_per_second(request)),
     ]
@@ -144,7 +144,7 @@ def fine_print(request: TrafficRequest, answer: Traffic) -> list[str]:
     near = [row for row in answer.rows if row.near_capacity and not answer.simulated]
     short = [_SHORT[min(row.trusted for row in near)]] if near else []
     gammas = {row.gamma for row in answer.rows} - {0}
-    return [*[_RISK] * bool(answer.draws), *short, *graphs_lines(request.pair, gammas)]
+    return [*[_RISK] * bool(answer.draws), *short, *server_lines(request.pair, gammas)]
 
 
 def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:

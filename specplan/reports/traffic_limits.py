@@ -34,6 +34,21 @@ def graphs_lines(pair: Pair, gammas: set[int]) -> list[str]:
             f"server to as many requests. {moves}"]  # fmt: skip
 
 
+def server_lines(pair: Pair, gammas: set[int]) -> list[str]:
+    """Returns warnings about the times of batches that are not known; gammas: those shown."""
+    return [*batch_lines(pair), *graphs_lines(pair, gammas)]
+
+
+def batch_lines(pair: Pair) -> list[str]:
+    """Returns a warning if times are known at one batch only."""
+    if len(pair.measured) != 1 or pair.baseline.slots == 1:
+        return []
+    (batch,) = pair.measured
+    return [f"Times are known at batch {batch} only. Larger batches are assumed to cost the same, "
+            "which is too optimistic: give a GPU and both configurations, a profile of 'measure "
+            "--batch', or runs of several batches."]  # fmt: skip
+
+
 def zero_json(request: TrafficRequest) -> dict[str, float | None] | None:
     """Returns the rate above which a server with its draft drafts nothing; None: no price known."""
     pair = request.pair.against_zero
@@ -79,13 +94,18 @@ def prompts_lines(plain: float, prompts: float) -> list[str]:
 
 
 def crossing_text(
-    crossing: float | None, ends: Sequence[float] | None, chances: Mapping[float, float | None]
+    crossing: float | None,
+    ends: Sequence[float] | None,
+    chances: Mapping[float, float | None],
+    pair: Pair,
 ) -> str:
     """Returns at which rates speculation shortens requests, and the gain's probability by rate.
 
     crossing: rate above which speculation lengthens requests; 0: at every rate; None: at no rate.
     ends: interval of `crossing`; None: exact. chances: probability of a gain by rate.
+    pair: the servers, for a remark if times are known at one batch only.
     """
+    end = ", assuming larger batches cost the same" * bool(batch_lines(pair))
     words = [(certainty(odds), f"{rate:g}") for rate, odds in chances.items() if odds is not None]
     by_word = [f"{word} at {', '.join(r for w, r in words if w == word)}" for word in dict(words)]
     odds = f" A gain, by requests/s: {'; '.join(by_word)}." if by_word else ""
@@ -94,8 +114,9 @@ def crossing_text(
         verb, advice = ("shortens", "") if crossing is None else ("lengthens", ": do not speculate")
         probably, advice = ("", advice) if sure else ("most probably ", "")
         return (
-            f"Speculation {probably}{verb} requests at every rate below the capacity{advice}.{odds}"
+            f"Speculation {probably}{verb} requests at every rate below the capacity{end}{advice}."
+            f"{odds}"
         )
     between = "" if ends is None else f" ({percent()}: above {ends[0]:.3g} to {ends[1]:.3g})"
     between = between.replace("inf", "never")
-    return f"Above {crossing:.3g} requests/s speculation lengthens requests{between}.{odds}"
+    return f"Above {crossing:.3g} requests/s speculation lengthens requests{between}{end}.{odds}"

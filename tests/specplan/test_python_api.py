@@ -35,7 +35,6 @@ TEXTS = sp.PromptSettings(
     prompts=("def add(a, b):", "import os\n"), num_prompts=2, max_new_tokens=6
 )
 # Only the times of one batch are stated.
-ONE_BATCH = pytest.mark.filterwarnings("ignore:only batch 1 was measured")
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text("utf-8"), re.S)
 
 
@@ -86,7 +85,6 @@ def test_the_import_loads_nothing_heavy_and_planning_no_torch(tmp_path: Path) ->
     assert "matplotlib" not in python(code, tmp_path).stdout
 
 
-@ONE_BATCH
 @pytest.mark.usefixtures("few_requests")
 def test_every_block_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -163,7 +161,6 @@ def test_a_plan_on_a_gpu_is_that_of_the_command() -> None:
     assert (found.curve.high <= found.curve.expected_tokens).all()
 
 
-@ONE_BATCH
 def test_traffic_is_that_of_the_command() -> None:
     from simulator.traffic.answer import Traffic
 
@@ -260,7 +257,6 @@ def test_a_tuning_makes_no_more_runs_than_it_may() -> None:
     assert [row.ms_per_token for row in planned.rows] == [None, None]
 
 
-@ONE_BATCH
 @pytest.mark.parametrize(
     ("make", "message"),
     [
