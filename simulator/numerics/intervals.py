@@ -68,6 +68,21 @@ def median(draws: Floats, axis: int = 0) -> Floats:
     return np.asarray(values[..., middle].mean(axis=-1))
 
 
+def with_medians(draws: Floats, medians: Floats, axis: int = 0) -> Floats:
+    """Returns draws of log speed-ups, moved along an axis so that they have other medians.
+
+    A loss is moved as a share of the speed, which is at most 1: its logarithm has no bound near the
+    capacity of a server, where a shift of logarithms would turn large losses into gains.
+
+    medians: shape of `draws`, with one element along `axis`.
+    """
+    wanted, drawn = (np.where(gain < 0, np.expm1(gain), gain) for gain in (medians, draws))
+    moved = drawn + wanted - np.expand_dims(median(drawn, axis=axis), axis)
+    # No draw is moved below the least of the draws and the medians.
+    moved = np.maximum(moved, min(drawn.min(), wanted.min()))
+    return np.asarray(np.where(moved < 0, np.log1p(np.minimum(moved, 0.0)), moved))
+
+
 def quantiles(rising: Floats, share: ArrayLike) -> Floats:
     """Returns quantiles of draws that rise along the last axis, at shares in (0, 1).
 

@@ -201,15 +201,17 @@ def answer(request: TrafficRequest) -> Traffic:
     )
     if drawn is None:
         return exact
-    # Which γ has the largest capacity, or is best, hardly depends on the draw.
-    largest = replace(drawn, gammas=(pair.gammas[int(pair.max_rates().argmax())],))
-    at_crossing_only = replace(drawn, gammas=(at_crossing.named,))
+    # Which γ has the largest capacity, or is best, hardly depends on the draw. But a γ that was run
+    # at every batch can be kept where the best, which was not, is worse than expected.
+    ran = set(pair.gammas).intersection(*pair.measured.values()) if pair.measured else set()
+    best = pair.gammas[int(pair.max_rates().argmax())], at_crossing.named
+    largest, crossed = (replace(drawn, gammas=tuple(sorted({one} | ran))) for one in best)
     return replace(
         exact,
         draws=len(drawn.drafting.seconds),
         max_rate_interval=_interval(replicas * largest.max_rate),
         max_rate_without_interval=_interval(replicas * drawn.max_rate_without),
-        break_even_interval=_interval(replicas * at_crossing_only.break_even()),
+        break_even_interval=_interval(replicas * crossed.break_even()),
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from simulator.choice.advice import NEAR, Advice, advise
 from simulator.cost.setting import Wall
 from simulator.numerics.arguments import Floats
-from simulator.numerics.intervals import Forecast, median
+from simulator.numerics.intervals import Forecast, with_medians
 from simulator.traffic.demand import Demand, LatencyTargets
 from simulator.traffic.limit import closed_limit
 from simulator.traffic.server import Doubt, Server
@@ -117,8 +117,8 @@ class Pair:
         if drawn is not None:
             # The draws give the spread of speed-ups; their medians are moved to the plans' numbers.
             spread = gains_of(replace(drawn, gammas=few.gammas))
-            off = gains - median(spread, axis=1)
-            laws = [Forecast.drawn(gain.T) for gain in np.moveaxis(spread + off[:, None], -1, 0)]
+            moved = with_medians(spread, gains[:, None], axis=1)
+            laws = [Forecast.drawn(gain.T) for gain in np.moveaxis(moved, -1, 0)]
         # A run is proposed for a load that a server can be held at, which a rate is not.
         return [
             advise(np.array(few.gammas), law, worth=None, calibrated=self.calibrated, tried=tried)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simulator.numerics.intervals import Forecast, median
+from simulator.numerics.intervals import Forecast, median, with_medians
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 40])
@@ -23,3 +23,20 @@ def test_the_median_is_that_of_numpy(count: int, axis: int) -> None:
     before = draws.copy()
     np.testing.assert_array_equal(median(draws, axis), np.median(draws, axis=axis))
     np.testing.assert_array_equal(draws, before)
+
+
+def test_moved_draws_have_the_stated_medians_and_keep_their_order() -> None:
+    draws = np.random.default_rng(0).normal(-0.1, 0.4, size=(201, 3))
+    medians = np.array([[-0.5, 0.02, 0.3]])
+    moved = with_medians(draws, medians)
+    np.testing.assert_allclose(np.median(moved, axis=0), medians[0], atol=1e-12)
+    np.testing.assert_array_equal(draws.argsort(axis=0)[100:], moved.argsort(axis=0)[100:])
+
+
+def test_a_large_loss_does_not_become_a_gain_where_its_median_is_moved() -> None:
+    # Half the draws are overloaded, as near the capacity; a median of 0.34 times the speed.
+    draws = np.array([[-3.0]] * 50 + [[-1.9]] + [[-0.7]] * 50)
+    moved = with_medians(draws, np.log([[0.34]]))
+    assert np.median(moved) == pytest.approx(np.log(0.34))
+    assert (draws + 1.9 + np.log(0.34) > 0).sum() == 50
+    assert not (moved > 0).any()
