@@ -144,14 +144,9 @@ class Fleet:
         server, goal = self.replica.pair.server(self.gamma), self.goal
         demand = in_turn(self.replica.pair.demand, self.replicas)
         limit = simulated_limit(
-            server,
-            demand,
-            self.gamma,
-            goal.targets,
-            goal.share,
-            requests=goal.requests,
-            seed=goal.seed,
-        )
+            server, demand, self.gamma, goal.targets, goal.share,
+            requests=goal.requests, seed=goal.seed,
+        )  # fmt: skip
         return self.replicas * limit
 
     @property
@@ -177,9 +172,15 @@ class Fleet:
         share, error = self._share
         return share >= min(self.goal.share + 2 * error, (1 + self.goal.share) / 2)
 
+    @property
+    def most_drawn(self) -> int:
+        """The largest number of GPUs that `drawn_gpus` counts."""
+        most = self.goal.max_gpus // self.replica.gpus
+        return self.replica.gpus * min(_MANY * self.replicas, most)
+
     @cached_property
     def drawn_gpus(self) -> Floats | None:
-        """GPUs that each draw of costs and acceptance needs; infinite: _MANY times more.
+        """GPUs that each draw of costs and acceptance needs; infinite: more than `most_drawn`.
 
         The closed form counts replicas at each draw. Its rate is multiplied by the factor by which
         its limit exceeds the simulation's, so that the most probable values give the fleet's own
@@ -192,8 +193,7 @@ class Fleet:
         left, needed = np.arange(len(doubt.seconds)), np.full(len(doubt.seconds), inf)
         server = pair.drawn(doubt).server(gamma)
         fewest = max(1, ceil(rate / float(np.max(max_rate(server, pair.demand, gamma)))))
-        most = min(_MANY * self.replicas, goal.max_gpus // self.replica.gpus)
-        for replicas in range(fewest, most + 1):
+        for replicas in range(fewest, self.most_drawn // self.replica.gpus + 1):
             state = steady(server, in_turn(pair.demand, replicas), gamma, rate / replicas)
             kept: NDArray[np.bool_] = state.share(goal.targets)[..., 0] >= goal.share
             needed[left[kept & np.isinf(needed[left])]] = replicas * self.replica.gpus

@@ -69,6 +69,14 @@ class Sizing:
         return None if self.best is None else binding(self.best)
 
     @property
+    def sufficient(self) -> float | None:
+        """Probability that the best fleet keeps the targets; None if nothing is uncertain."""
+        drawn = None if self.best is None else self.best.drawn_gpus
+        return (
+            None if self.best is None or drawn is None else np.mean(drawn <= self.best.gpus).item()
+        )
+
+    @property
     def next_rate(self) -> float | None:
         """Rate above which the best fleet needs another replica."""
         return None if self.best is None else self.best.limit

@@ -47,6 +47,7 @@ def sizing_json(
                 for fleet, of_draft in sizing.by_draft
             ],
             "confidence": CONFIDENCE,
+            "probability": sizing.sufficient,
             "gpus_50": _finite(half),
             "gpus_90": _finite(most),
             "next_replica_rate": sizing.next_rate,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import floor, inf
+
 from simulator.choice.advice import certainty, percentage
 from simulator.numerics.intervals import percent
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.sizing import Sizing
+from simulator.traffic.sizing import Saved, Sizing
 
 _LIMITS = {"TTFT": "TTFT", "TPOT": "TPOT", "memory": "Memory", "capacity": "Capacity"}
 # Below this probability, that fewer GPUs suffice is called unlikely.
@@ -38,11 +40,29 @@ def sentence(sizing: Sizing) -> str:
     other = "" if without.price is None else f", {without.price:.4g} an hour"
     kind = "" if without.replica.gpu == best.replica.gpu else f" {without.replica.gpu.upper()}"
     plain = f"without speculation {without.gpus}{kind} ({_deployed(without)}{other})"
-    if saved.gpus == 0:
-        return f"{start}; {plain}: as many."
+    return f"{start}; {plain}: {_fewer(saved, without.most_drawn)}."
+
+
+def _fewer(saved: Saved, most: int) -> str:
+    """Returns the GPUs that speculation saves, their interval and P(at least one).
+
+    most: GPUs without speculation up to which the draws were counted.
+    """
     gpus, than = abs(saved.gpus), "fewer" if saved.gpus > 0 else "more"
-    fewer = f"{gpus} GPU{'s' * (gpus > 1)} {than}"
-    return f"{start}; {plain}: {fewer}{_odds(saved.probability)}."
+    fewer = f"{gpus} GPU{'s' * (gpus > 1)} {than}" if gpus else "as many GPUs"
+    if saved.low is None or saved.high is None or saved.probability is None:
+        return fewer
+    if saved.low == inf:
+        known = f"without speculation more than {most}"
+    elif saved.high == inf:
+        known = f"{saved.low:.0f} or more saved, as more than {most} may be needed without"
+    elif saved.gpus > 0:
+        known = f"{saved.low:.0f} to {saved.high:.0f}"
+    else:
+        known = f"{saved.low:.0f} to {saved.high:.0f} saved"
+    words = "unlikely" if saved.probability < _UNLIKELY else certainty(saved.probability)
+    some = f"some saving {words}, {percentage(saved.probability)} %"
+    return f"{fewer} ({percent()}: {known}; {some})"
 
 
 def _rate(rate: float) -> str:
@@ -50,20 +70,21 @@ def _rate(rate: float) -> str:
     return f"{float(f'{rate:.4g}'):g}"
 
 
-def _odds(probability: float | None) -> str:
-    if probability is None:
-        return ""
-    words = "unlikely" if probability < _UNLIKELY else certainty(probability)
-    return f", {words} ({percentage(probability)} %)"
-
-
-def _suffice(gpus: str) -> str:
-    return "GPU suffices" if gpus == "1" else "GPUs suffice"
+def _suffice(sizing: Sizing, best: Fleet, probability: float) -> str:
+    """Returns how likely the best fleet suffices, and how many GPUs do with at least 90 %."""
+    known = "1 GPU suffices" if best.gpus == 1 else f"{best.gpus} GPUs suffice"
+    line = f"With the doubt of costs and acceptance, {known} with a probability of "
+    line += f"{floor(round(100 * probability, 6))} %"  # never rounded up to 90 %
+    if sizing.gpus_at is None or (most := sizing.gpus_at[1]) <= best.gpus:
+        return f"{line}."
+    if most == inf:
+        return f"{line}; for at least 90 % more than {best.most_drawn} are needed."
+    return f"{line}; {most:.0f} suffice with at least 90 %."
 
 
 def promises(sizing: Sizing) -> list[str]:
     """Returns what the best deployment promises, what limits it, and how sure the count is."""
-    best, saved, promised, goal = sizing.best, sizing.saved, sizing.promise, sizing.goal
+    best, promised, goal = sizing.best, sizing.promise, sizing.goal
     if best is None:
         return []
     lines = []
@@ -80,15 +101,8 @@ def promises(sizing: Sizing) -> list[str]:
         f"{_LIMITS[sizing.binds or 'capacity']} binds. The next replica is due above "
         f"{sizing.next_rate:.3g} requests/s{_between(sizing.next_rates)}."
     )
-    if sizing.gpus_at is not None:
-        half, most = (_or_more(gpus, best.gpus) for gpus in sizing.gpus_at)
-        lines.append(
-            f"With the doubt of costs and acceptance, {half} {_suffice(half)} with a probability "
-            f"of {'50 %, ' + most + ' with ' if most != half else ''}90 %."
-        )
-    if saved is not None and saved.low is not None and saved.high is not None and best.gamma:
-        low, high = (_or_more(gpus, best.gpus) for gpus in (saved.low, saved.high))
-        lines.append(f"GPUs saved by speculation ({percent()}): {low} to {high}.")
+    if sizing.sufficient is not None:
+        lines.append(_suffice(sizing, best, sizing.sufficient))
     lines.append(
         f"{sizing.searched} combinations were searched. Requests go to the replicas in turn; "
         f"{goal.share:.0%} of them are promised the targets."
@@ -115,7 +129,3 @@ def _targets(sizing: Sizing) -> str:
     targets = sizing.goal.targets
     named = (("TTFT", targets.first_seconds), ("TPOT", targets.token_seconds))
     return " and ".join(f"{name} {1e3 * limit:g} ms" for name, limit in named if limit is not None)
-
-
-def _or_more(gpus: float, known: int) -> str:
-    return f"more than {4 * known}" if abs(gpus) == float("inf") else f"{gpus:.0f}"

@@ -47,6 +47,7 @@ def test_speculation_saves_gpus_and_the_answer_says_how_many() -> None:
     assert 0.5 < sizing["saved_gpus"]["probability"] <= 1
     assert best["gpus"] == best["replicas"] * best["tp"] <= sizing["gpus_90"]
     assert sizing["candidates"][0] == best
+    assert (sizing["probability"] >= 0.9) == (sizing["gpus_90"] <= best["gpus"])
     assert sizing["next_replica_rate"] == best["most_requests_per_second"] >= 40
     assert sizing["simulated"]["share_within"] >= 0.95
     assert sizing["simulated"]["tpot_ms_p50"] < sizing["simulated"]["tpot_ms_p95"] < 8.5

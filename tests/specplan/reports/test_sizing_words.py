@@ -1,0 +1,60 @@
+"""Sentences of `specplan size`: what a saving and a number of GPUs are said to be worth."""
+
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+
+from simulator.traffic.sizing import Saved
+from specplan.reports.sizing_words import promises, sentence
+from tests.specplan.commands.test_size_command import by_python
+
+pytestmark = pytest.mark.usefixtures("few_requests")
+
+
+@pytest.mark.parametrize(
+    ("saved", "words"),
+    [
+        (Saved(3, 1, 4, 1.0), "3 GPUs fewer (90 %: 1 to 4; some saving almost certain, 100 %)."),
+        (Saved(1, -8, 4, 0.65), "1 GPU fewer (90 %: -8 to 4; some saving undecided, 65 %)."),
+        (Saved(0, -2, 2, 0.45), "as many GPUs (90 %: -2 to 2 saved; some saving undecided, 45 %)."),
+        (Saved(-2, -4, 0, 0.02), "2 GPUs more (90 %: -4 to 0 saved; some saving unlikely, 2 %)."),
+        (
+            Saved(3, 0, inf, 0.9),
+            "3 GPUs fewer (90 %: 0 or more saved, as more than {most} may be needed without; "
+            "some saving likely, 90 %).",
+        ),
+        (
+            Saved(3, inf, inf, 1.0),
+            "3 GPUs fewer (90 %: without speculation more than {most}; some saving almost certain, "
+            "100 %).",
+        ),
+        (Saved(3), "3 GPUs fewer."),
+    ],
+)
+def test_a_saving_has_its_interval_and_the_probability_is_of_some_saving(
+    saved: Saved, words: str
+) -> None:
+    sizing = by_python()
+    assert sizing.best_without is not None
+    most = sizing.best_without.most_drawn
+    assert most == min(64, 4 * sizing.best_without.gpus)
+    assert sentence(replace(sizing, saved=saved)).endswith(words.format(most=most))
+
+
+def test_the_answers_gpus_suffice_with_the_probability_that_the_draws_give() -> None:
+    sizing = by_python()
+    best = sizing.best
+    assert best is not None
+    assert best.drawn_gpus is not None
+    share = int(100 * np.mean(best.drawn_gpus <= best.gpus))
+    s = "s" * (best.gpus > 1)
+    known = f"{best.gpus} GPU{s} suffice{'' if s else 's'} with a probability of {share} %"
+    for gpus, end in (
+        (best.gpus, "."),
+        (best.gpus + 2, f"; {best.gpus + 2} suffice with at least 90 %."),
+        (inf, f"; for at least 90 % more than {best.most_drawn} are needed."),
+    ):
+        said = promises(replace(sizing, gpus_at=(best.gpus, gpus)))
+        assert f"With the doubt of costs and acceptance, {known}{end}" in said
