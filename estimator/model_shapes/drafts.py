@@ -56,7 +56,7 @@ def read_pair(
     if head is not None:
         raise ValueError(
             f"{target_file} must be the configuration of a target, got one of {head.name}, a head: "
-            "are `target_config` and `draft_config` swapped?"
+            "are target and draft swapped?"
         )
     file = target_file
     try:

@@ -13,6 +13,8 @@ from simulator.numerics.arguments import Floats, integer, non_negative
 
 # Share of requests at the start that find an emptier server than later ones.
 _WARM_UP = 0.1
+# Targets below these (seconds) were probably stated in seconds, not in milliseconds.
+_LEAST_FIRST, _LEAST = 0.005, 0.001
 # Stretches of a simulation whose shares give the error of the whole.
 _STRETCHES = 20
 
@@ -136,6 +138,17 @@ class LatencyTargets:
         """Returns targets from milliseconds by name: ttft (first token), tpot (each token)."""
         first, token = (targets.get(name) for name in ("ttft", "tpot"))
         return cls(first and first / 1e3, token and token / 1e3)
+
+    @property
+    def hint(self) -> str:
+        """Words for targets so small that they may be seconds; empty if none is."""
+        named = (("ttft", self.first_seconds, _LEAST_FIRST), ("tpot", self.token_seconds, _LEAST))
+        small = {name: given < least for name, given, least in named if given is not None}
+        if not any(small.values()):
+            return ""
+        meant = ((name, given) for name, given, _ in named if given is not None)
+        written = (f"{name}={given * (1e6 if small[name] else 1e3):g}" for name, given in meant)
+        return f": if this is in seconds, write {','.join(written)}"
 
     def met(self, first_seconds: Floats, token_seconds: Floats) -> NDArray[np.bool_]:
         """Returns whether times meet the targets; a NaN time between tokens (one token) does."""

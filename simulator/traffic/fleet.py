@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil, inf, sqrt
 
@@ -37,14 +37,14 @@ class Replica:
 
     gpu: str
     gpus: int
-    pair: Pair
+    pair: Pair = field(repr=False)
     tp: int = 1
     ep: int = 1
     dp: int = 1
     dtype: str | None = None
     draft: str | None = None
     price: float | None = None
-    doubt: Callable[[], Doubt | None] = lambda: None
+    doubt: Callable[[], Doubt | None] = field(default=lambda: None, repr=False)
 
     @property
     def batch_limit(self) -> int:

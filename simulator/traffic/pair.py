@@ -245,6 +245,6 @@ def _missed(targets: LatencyTargets, states: Sequence[Steady]) -> str:
         if target is not None and target < least:
             return (
                 f"slo {name} must be at least {1e3 * least:.3g} ms, which an idle server takes, "
-                f"got {1e3 * target:g}"
+                f"got {1e3 * target:g}{targets.hint}"
             )
     return "`targets` must be met by an idle server, with speculation or without, got neither"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from reference.files import text_lines
@@ -67,12 +68,21 @@ class SizeResult(Shown, Sizing):
     def flags(self, server: str) -> str:
         """Returns the flags of each replica; server: vllm or sglang."""
         from engines.kind import Drafted
+        from specplan.reports.flags import UNNAMED
         from specplan.reports.replica_flags import replica_flags
+        from specplan.reports.sizing_words import sentence
 
         if self.best is None:
             raise ValueError("flags need a deployment that keeps the targets, got none")
-        draft = self.drafted.get(self.best.replica.draft or "", Drafted("DRAFT"))
-        return replica_flags(server, self.best, draft)
+        draft = self.drafted.get(self.best.replica.draft or "", Drafted(UNNAMED))
+        draft = draft if "/" in draft.name else replace(draft, name=UNNAMED)  # its label is no path
+        answer = "\n".join(f"# {line}" for line in wrap(sentence(self), 96))
+        return f"{answer}\n# Each replica:\n{replica_flags(server, self.best, draft)}"
+
+    def __repr__(self) -> str:
+        from specplan.reports.sizing_words import sentence
+
+        return f"<size: {sentence(self)}>"
 
     def __str__(self) -> str:
         from specplan.reports.sizing import sizing_text

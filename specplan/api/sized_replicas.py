@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simulator.traffic.demand import Demand
 from simulator.traffic.fleet import Replica
@@ -41,11 +41,11 @@ def replicas_of(
 
     prices = {find_hardware(name).name: price for name, price in (given.prices or {}).items()}
     replicas, drafted, notes = [], {}, []
-    machines = [find_hardware(name.strip()).name for name in given.gpus]
+    machines = [find_hardware(name.strip()).name for name in listed(given.gpus)]
     for gpu in machines:
         if prices and gpu not in prices:
-            raise ValueError(f"prices must have one for {gpu}, got {', '.join(prices)}")
-    ways = list(product(drafts, given.dtypes or (None,), machines, given.gpus_per_replica))
+            raise ValueError(f"`prices` must have one for {gpu}, got {', '.join(prices)}")
+    ways = list(product(drafts, listed(given.dtypes or (None,)), machines, given.gpus_per_replica))
     for draft, dtype, gpu, gpus in ways:
         target, shape = read_pair(target_config, Path(draft.config))
         drafted[draft.title] = Drafted(draft.title, shape.kind)
@@ -75,6 +75,11 @@ def replicas_of(
     if not replicas and not notes:
         raise ValueError("`dp` and `ep` must divide `gpus_per_replica`, got none that does")
     return replicas, drafted, notes
+
+
+def listed(names: Sequence[Any]) -> Sequence[Any]:
+    """Returns names; a single text is a list with commas."""
+    return names.split(",") if isinstance(names, str) else names
 
 
 def replica_at(

@@ -13,9 +13,12 @@ from specplan.reports.size_grid import size_grid
 # A draft has its own acceptance: the options of one draft in other commands.
 _DRAFT = "each draft is --draft config=FILE,alpha=0.7 (or rates=0.8/0.6/0.45)"
 _OF_ONE_DRAFT = ("--draft-config", "--alpha", "--acceptance-by-position", "--typical")
+_INSTEAD = dict.fromkeys(_OF_ONE_DRAFT, _DRAFT) | {
+    "--tp": "state the GPUs of a replica (--gpus-per-replica 2)"
+}
 
 
-@click.command("size", cls=Command, instead=dict.fromkeys(_OF_ONE_DRAFT, _DRAFT))
+@click.command("size", cls=Command, instead=_INSTEAD)
 @takes(SizedLoad, heading="Requests")
 @takes(SizedPair, heading="Models")
 @takes(SizedMachines, heading="Machines")

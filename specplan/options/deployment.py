@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from simulator.acceptance.acceptance import Acceptance
     from specplan.api.drafts import SizedDraft
 
-_FORMATS = (
+FORMATS = (
     "bfloat16", "float16", "float32", "fp8", "int8", "int4", "mxfp4", "nvfp4", "q8_0", "q4_0",
 )  # fmt: skip
 # Fields of `Deployed` that must be stated, and fields that replace one of them.
@@ -59,8 +59,8 @@ declare(
     dp=option(metavar="N"),
     ep=option(metavar="N"),
     draft_tp=rare(metavar="N"),
-    dtype=rare(type=FormatName(_FORMATS)),
-    draft_dtype=rare(type=FormatName(_FORMATS)),
+    dtype=rare(type=FormatName(FORMATS)),
+    draft_dtype=rare(type=FormatName(FORMATS)),
     draft_sampling=rare(type=click.Choice(["sampled", "argmax"])),
     activations=rare(type=FormatName(("bfloat16", "float16", "fp8", "int8", "fp4"))),
     expert_reuse=rare(metavar="R"),

@@ -12,9 +12,16 @@ from specplan.api.drafts import SizedDraft
 from specplan.api.size_settings import SizedLoad, SizedMachines
 from specplan.options.answer import Pictured, Written
 from specplan.options.declared import COUNT, DRAFTED, Whole, declare, option, rare
-from specplan.options.deployment import parse_drafts
+from specplan.options.deployment import FORMATS, parse_drafts
 from specplan.options.plan_options import latency_targets
-from specplan.options.values import EngineName, callback, integers, parse_numbers
+from specplan.options.values import (
+    EngineName,
+    FormatName,
+    callback,
+    integers,
+    parse_numbers,
+    share_of,
+)
 from specplan.reports.replica_flags import sized_for
 
 
@@ -38,6 +45,22 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(","))
 
 
+@callback
+def formats(text: str) -> tuple[str, ...]:
+    """Returns the number formats of a list with commas, in small letters."""
+    read = FormatName(FORMATS).convert
+    return tuple(read(part.strip().lower(), None, None) for part in text.split(","))
+
+
+@callback
+def open_share(value: str) -> float:
+    """Returns a share between 0 and 1, both excluded: 0.95, 95%."""
+    (share,) = parse_numbers(value)
+    if not 0 < share_of(share) < 1:
+        raise ValueError(f"must lie between 0 and 1, got {share:g}")
+    return share
+
+
 declare(
     SizedLoad,
     rate=option(metavar="R"),
@@ -46,12 +69,12 @@ declare(
     length_spread=rare(type=click.FloatRange(min=0), metavar="S"),
     trace=option(metavar="FILE"),
     targets=option("--slo", required=True, callback=latency_targets, metavar="ttft=MS,tpot=MS"),
-    share=option(type=click.FloatRange(0, 1, min_open=True, max_open=True), metavar="S"),
+    share=option(type=str, callback=open_share, metavar="S"),
 )
 declare(
     SizedMachines,
     gpus=option("--gpu", required=True, callback=names, metavar="NAME"),
-    dtypes=option("--dtype", callback=names, metavar="NAME"),
+    dtypes=option("--dtype", callback=formats, metavar="NAME"),
     activations=rare(type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"])),
     max_gamma=rare(type=DRAFTED, metavar="G"),
     gpus_per_replica=option(
@@ -73,10 +96,10 @@ class SizedPair:
     """The target and its drafts.
 
     target_config: The target's config.json.
-    drafts: A draft to consider, e.g. config=D/config.json,alpha=0.8 or
-      config=D/config.json,rates=0.8/0.6/0.45 (shares of all drafts, by position), with name=NAME
-      where it differs from the file's, and temperature=T of the acceptance. Several may be given.
-      For multi-token prediction, config is the target's.
+    drafts: A draft to consider (for MTP, config is the target's), e.g.
+      config=D/config.json,alpha=0.8 or config=D/config.json,rates=0.8/0.6/0.45 (shares of all
+      drafts, by position), with name=NAME where it differs from the file's, and temperature=T of
+      the acceptance. Several may be given.
     """
 
     target_config: Path = option(required=True)

@@ -10,6 +10,7 @@ from simulator.traffic.fleet import Fleet
 from simulator.traffic.sizing import Saved, Sizing
 
 _LIMITS = {"TTFT": "TTFT", "TPOT": "TPOT", "memory": "Memory", "capacity": "Capacity"}
+_ELSE = ": loosen a target, allow more GPUs a replica (--gpus-per-replica), or another draft"
 # Below this probability, that fewer GPUs suffice is called unlikely.
 _UNLIKELY = 0.4
 
@@ -20,8 +21,7 @@ def sentence(sizing: Sizing) -> str:
     if best is None:
         return (
             f"No deployment keeps {_targets(sizing)} for {goal.share:.0%} of requests with at most "
-            f"{goal.max_gpus} GPUs ({sizing.searched} combinations): loosen a target, allow more "
-            "GPUs a replica (--gpus-per-replica), or another draft."
+            f"{goal.max_gpus} GPUs ({sizing.searched} combinations){goal.targets.hint or _ELSE}."
         )
     speculation = (
         f"with {best.replica.draft or 'the draft'} and K = {best.gamma}" if best.gamma

@@ -112,9 +112,48 @@ def test_python_gives_the_numbers_and_the_flags_of_a_replica() -> None:
     assert printed["notes"] == [f"The acceptance of small holds for: {sampling}."]
     assert "requests/s with small" in str(sizing).replace("\n  ", " ")
     assert "--max-num-seqs" in shown
+    assert '"model": "DRAFT"' in shown  # a label is no path
+    assert " ".join(shown.split()).startswith(f"# {printed['sentence'][:30]}")
     flags = sizing.flags("sglang")
     assert "--max-running-requests" in flags
-    assert "small" in flags
+    assert "DRAFT" in flags
+
+
+def test_a_result_and_its_deployments_are_shown_in_a_line() -> None:
+    sizing = by_python()
+    assert repr(sizing) == f"<size: {sizing.json()['sentence']}>"
+    assert len(str(sizing.best)) < 500
+
+
+def test_names_of_gpus_and_formats_may_be_texts() -> None:
+    several = {"gpus": ("h100", "h200"), "dtypes": ("fp8", "bfloat16")}
+    texts = {name: ",".join(listed) for name, listed in several.items()}
+    goal = {"rate": 4, "prompt_tokens": 99, "output_tokens": 99, "targets": {"tpot": 20}}
+    answers = [
+        sp.size(
+            TARGET,
+            sp.SizedDraft(DRAFT, Iid(0.8), "owner/head"),
+            sp.SizeSettings(**goal, **named, gpus_per_replica=[1], check=False),
+        )
+        for named in (several, texts)
+    ]
+    assert answers[0].json() == answers[1].json()
+    assert '"model": "owner/head"' in answers[0].flags("vllm")
+
+
+def test_formats_have_no_case_and_targets_in_seconds_are_questioned() -> None:
+    models = f"{MODELS} --gpu h100 --gpus-per-replica 1"
+    assert run_json(f"{LOAD} {models} --dtype FP8", "size")["best"]["dtype"] == "fp8"
+    load = LOAD.replace("ttft=500,tpot=8", "ttft=0.5,tpot=0.008")
+    shown = run(f"{load} {models}", "size")
+    assert "if this is in seconds, write ttft=500,tpot=8." in " ".join(shown.output.split())
+
+
+def test_a_swapped_target_and_draft_are_named() -> None:
+    models = MODELS.replace(str(TARGET), "T").replace(str(DRAFT), str(TARGET))
+    shown = run(f"{LOAD} {models.replace(' T ', f' {DRAFT} ')} --gpu h100", "size")
+    assert shown.exit_code == 2
+    assert "a head: are target and draft swapped?" in shown.output
 
 
 def test_targets_that_no_gpu_keeps_are_an_answer() -> None:
@@ -122,6 +161,7 @@ def test_targets_that_no_gpu_keeps_are_an_answer() -> None:
     models = f"{MODELS} --gpu h100 --gpus-per-replica 1"
     none, text = both(f"{load} {models}", "size")
     assert "No deployment keeps TTFT 500 ms and TPOT 0.1 ms for 95" in text
+    assert "write ttft=500,tpot=100." in " ".join(text.split())
     assert none["best"] is None
     refused = run(f"{load} {models} --export vllm", "size")
     assert refused.exit_code == 2
@@ -131,9 +171,13 @@ def test_targets_that_no_gpu_keeps_are_an_answer() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ("--share 1", "Invalid value for '--share'"),
+        ("--share 1", "Invalid value for '--share': must lie between 0 and 1, got 1"),
+        ("--share 95", "must lie in [0, 1], got 95: for per cent write 95%"),
+        ("--dtype fp9", "'--dtype': 'fp9' is not one of 'bfloat16', 'float16', 'float32', 'fp8'"),
+        ("--dtype q4_k_m", "'q4_k_m' is a mix of formats: give the .gguf file itself"),
+        ("--tp 2", "No such option '--tp': state the GPUs of a replica (--gpus-per-replica 2)"),
         ("--gpu h1000", "h1000"),
-        ("--price h200=1", "prices must have one for h100-sxm, got h200"),
+        ("--price h200=1", "--price must have one for h100-sxm, got h200"),
         ("--price h100=0", "must be above 0, got 'h100=0'"),
         ("--price h100", "must be GPU=PRICE,..., each GPU once, got 'h100'"),
         ("--gpus-per-replica 3", "left out"),

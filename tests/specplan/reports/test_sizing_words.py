@@ -1,4 +1,4 @@
-"""Sentences of `specplan size`: what a saving and a number of GPUs are said to be worth."""
+"""Sentences of `specplan size`: how much is saved, and how many GPUs suffice."""
 
 from dataclasses import replace
 from math import inf
@@ -48,9 +48,9 @@ def test_the_answers_gpus_suffice_with_the_probability_that_the_draws_give() -> 
     best = sizing.best
     assert best is not None
     assert best.drawn_gpus is not None
-    share = int(100 * np.mean(best.drawn_gpus <= best.gpus))
+    sufficient = int(100 * np.mean(best.drawn_gpus <= best.gpus))
     s = "s" * (best.gpus > 1)
-    known = f"{best.gpus} GPU{s} suffice{'' if s else 's'} with a probability of {share} %"
+    known = f"{best.gpus} GPU{s} suffice{'' if s else 's'} with a probability of {sufficient} %"
     for gpus, end in (
         (best.gpus, "."),
         (best.gpus + 2, f"; {best.gpus + 2} suffice with at least 90 %."),
