@@ -26,7 +26,7 @@ from specplan.reports.traffic_limits import server_lines
 
 # Each has a plainer option here, or a default that fits the load.
 _RARE = (
-    "c", "context", "batch", "bench_paths", "tp", "typical", "accepted_fraction", "at_gamma",
+    "c", "context", "batch", "bench_paths", "typical", "accepted_fraction", "at_gamma",
     "block_efficiency",
 )  # fmt: skip
 
