@@ -100,7 +100,8 @@ class Exports:
     lookup_rule: words that say which of several matches the lookup copies from.
     suffix: suffix decoding of at most γ tokens. Arguments: γ; depth of the suffix tree; whether
       the tree contains the outputs of other requests.
-    tree: draft trees. Arguments: depth; largest number of children of a node; number of nodes.
+    tree: draft trees. Arguments: depth; largest number of children of a node; number of nodes; the
+      draft.
     former: pairs of a text that these functions write and its spelling in older versions.
     zero: reported price of drafting nothing on a server that speculates; None: no report.
     controller: flags that let the server choose K or verify a part of drafts; empty: none known.
@@ -116,7 +117,7 @@ class Exports:
     lookup: Callable[[int, int, int], str] | None = None
     lookup_rule: str = "the match that its own rule finds"
     suffix: Callable[[int, int, bool], str] | None = None
-    tree: Callable[[int, int, int], str] | None = None
+    tree: Callable[[int, int, int, Drafted], str] | None = None
     former: tuple[tuple[str, str], ...] = ()
     zero: ReportedZero | None = None
     controller: str = ""

@@ -38,7 +38,7 @@ def _fixed(gamma: int, draft: Drafted, *_: object) -> str:
     # A block drafter takes no steps; a draft whose top-k is 1 is a chain.
     block = f"--speculative-num-draft-tokens {gamma + 1}"
     whole = draft.head is not None and draft.head.drafts_blocks
-    return f"{_loaded(draft)} {block if whole else _tree(gamma, 1, gamma)}"
+    return f"{_loaded(draft)} {block}" if whole else _tree(gamma, 1, gamma, draft)
 
 
 def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
@@ -59,10 +59,10 @@ def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
     )
 
 
-def _tree(depth: int, widest: int, nodes: int) -> str:
+def _tree(depth: int, widest: int, nodes: int, draft: Drafted) -> str:
     """Returns flags that limit a draft tree; SGLang counts its root as a drafted token, too."""
     return (
-        f"--speculative-num-steps {depth} --speculative-eagle-topk {widest} "
+        f"{_loaded(draft)} --speculative-num-steps {depth} --speculative-eagle-topk {widest} "
         f"--speculative-num-draft-tokens {nodes + 1}"
     )
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from simulator.choice.plan import Plan
     from simulator.cost.cost import Cost
     from simulator.cost.setting import Wall
-    from specplan.reports.flags import DraftLabels
+    from specplan.reports.draft_labels import DraftLabels
 
 AcceptanceInput = tuple[Acceptance, ...] | Recorded
 COARSE = "Not all batch sizes are shown: between two that advise one K, all advise this K."
@@ -90,7 +90,7 @@ class Question:
     def drafter(self) -> DraftLabels:
         """The names of the draft, for flags."""
         from simulator.acceptance.typical import Typical
-        from specplan.reports.flags import DraftLabels
+        from specplan.reports.draft_labels import DraftLabels
 
         kind, model = self.choice.draft_kind or "", self.choice.draft
         measured = None if self.profile is None else self.profile.setup.draft

@@ -68,7 +68,7 @@ class SizeResult(Shown, Sizing):
     def flags(self, server: str) -> str:
         """Returns the flags of each replica; server: vllm or sglang."""
         from engines.kind import Drafted
-        from specplan.reports.flags import UNNAMED
+        from specplan.reports.draft_labels import UNNAMED
         from specplan.reports.replica_flags import replica_flags
         from specplan.reports.sizing_words import sentence
 

@@ -28,8 +28,9 @@ from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import chosen_cost, cost_kinds
 from specplan.options.plan_options import Followed, Observed, Sources, addresses
 from specplan.reports import observation as reports
+from specplan.reports.draft_labels import DraftLabels
 from specplan.reports.drift import drift_json, drift_text
-from specplan.reports.flags import DraftLabels, flags_of_plans
+from specplan.reports.flags import flags_of_plans
 from specplan.reports.kept import today_line
 from specplan.reports.live import Live
 from specplan.reports.observed_times import run_text, unknown_gamma

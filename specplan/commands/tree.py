@@ -10,13 +10,14 @@ from simulator.choice.plan import plan
 from simulator.cost.cost import Cost
 from simulator.schemes.tree_choice import Passes, choose_tree
 from specplan.api.completed_costs import walled, with_c_hat
-from specplan.api.settings import Graphs
+from specplan.api.settings import DRAFT_KINDS, Graphs
 from specplan.options.answer import Pictured, answer
 from specplan.options.command import Command, fill
 from specplan.options.declared import Whole, option, rare, takes
 from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import chosen_cost, cost_kinds
 from specplan.options.values import numbers, shares
+from specplan.reports.draft_labels import DraftLabels
 from specplan.reports.output import warn
 from specplan.reports.trees import OURS, TreeRow, tree_exports, tree_json, tree_text
 
@@ -34,6 +35,8 @@ class Trees(Pictured):
     max_nodes: The most tokens of a tree.
     max_depth: The most tokens on a path, which is also the number of draft passes.
     server: Print only the flags with which this program drafts the best tree.
+    draft: The draft's name, for --export.
+    draft_kind: The kind of draft, for --export.  [default: the costs' kind, else draft-model]
     """
 
     by_rank: tuple[float, ...] | None = option(
@@ -46,6 +49,8 @@ class Trees(Pictured):
         "--export",
         type=click.Choice([*names_of(lambda kind: kind.exports and kind.exports.tree), OURS]),
     )
+    draft: str | None = option(metavar="NAME")
+    draft_kind: str | None = option(type=click.Choice(tuple(DRAFT_KINDS)))
 
 
 _RANKS = (
@@ -71,7 +76,7 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
       specplan tree --acceptance-by-rank 0.7,0.12,0.05,0.03 --gpu h100 \\
         --target-config T/config.json --draft-config D/config.json --batch 1,8,64
     """
-    trees, rates, priced = _inputs(ctx)
+    trees, rates, priced, measured = _inputs(ctx)
     rows = []
     for cost in priced:
         wall = cost.setting.wall
@@ -82,7 +87,8 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
     data = tree_json(rates, rows)
     text = tree_text(data, rows)
     if trees.server is not None:
-        data["export"] = text = tree_exports(rows, trees.server)
+        labels = DraftLabels(measured, DRAFT_KINDS.get(trees.draft_kind or ""), trees.draft)
+        data["export"] = text = tree_exports(rows, trees.server, labels)
     answer(lambda: data, lambda: text, form=trees)
     if any(len(row.choice.best.parents) == trees.max_nodes for row in rows):
         free = any(row.cost.verification_free for row in rows)
@@ -90,8 +96,11 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
         warn(f"the best tree has all the nodes it may, --max-nodes {trees.max_nodes}{why}")
 
 
-def _inputs(ctx: click.Context) -> tuple[Trees, tuple[float, ...], list[Cost]]:
-    """Returns the options, the acceptance by rank, and a cost for each batch size."""
+def _inputs(ctx: click.Context) -> tuple[Trees, tuple[float, ...], list[Cost], str | None]:
+    """Returns the options, the acceptance by rank, a cost for each batch size, and the drafter.
+
+    The drafter is named as in the profile; None without a profile.
+    """
     costing = chosen_cost(ctx)
     trees, costs, file, graphs = fill(ctx, [Trees, costing, Profiled, Graphs])
     if None not in (trees.by_rank, file.profile_path) and "profile_path" not in costing.reads():
@@ -120,7 +129,7 @@ def _inputs(ctx: click.Context) -> tuple[Trees, tuple[float, ...], list[Cost]]:
         )
     if len({cost.setting.batch for cost in priced}) < len(priced):
         raise click.UsageError(f"trees take one c and one context, got {len(priced)} costs")
-    return trees, rates, priced
+    return trees, rates, priced, None if profile is None else profile.setup.draft
 
 
 def _passes(cost: Cost, trees: Trees) -> Passes:

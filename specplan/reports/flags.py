@@ -1,11 +1,10 @@
 """Flags that make a server draft as planned: a draft length, or a draft length by batch size."""
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from textwrap import fill, indent
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-from engines.kind import EARLIEST, Drafted, Exports, exports_of, listed, methods_of, names_of
+from engines.kind import EARLIEST, Drafted, Exports, exports_of, methods_of, names_of
 from estimator.progress import notice
 from estimator.traces.traces import Verification
 from simulator.choice.advice import percentage
@@ -13,29 +12,16 @@ from simulator.choice.plan import Plan
 from simulator.choice.schedule import Range, schedules
 from specplan.reports.advice import odds_text
 from specplan.reports.deployment import does_not_fit
+from specplan.reports.draft_labels import DraftLabels, require_loaded, served
 from specplan.reports.kept import confirm_lines, kept_comment, plan_waits
 
 Words = TypeVar("Words")
-UNNAMED = "DRAFT"
 NO_DRAFT = "# gamma is 0: run the target without a draft"
 KEPT = "# The drafts seen ended early, as by a p-min: at p-min 0 they do not. Keep yours if so."
 _CONTEXTS = """\
 # Servers choose by batch, not by context: take what fits your prompts. Releases of vLLM refuse a
 # schedule by batch and context (5 items an entry, proposed in July 2026, pull request 48944) and
 # num_speculative_tokens_per_seq_len (pull request 54801): both were open in September 2026."""
-
-
-class DraftLabels(NamedTuple):
-    """Names of the draft for flags; None: not known.
-
-    name: the drafter as --draft names it, unless it is a model or head.
-    kind: the draft's kind as `engines.kind.Drafted` names it.
-    model: the name of the draft model or head.
-    """
-
-    name: str | None = None
-    kind: str | None = None
-    model: str | None = None
 
 
 def flags_of_plans(
@@ -58,10 +44,8 @@ def flags_of_plans(
 
 def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: float) -> str:
     """Returns the flags for one context length: one γ, or one γ for each range of batch sizes."""
-    load = rows[0].setting.load
-    draft_kind = drafter.kind or ("model" if load is None else load.draft_kind)
-    source = rows[0].acceptance.source
-    draft = Drafted(drafter.model or UNNAMED, draft_kind, source.draft_sampling)
+    load, source = rows[0].setting.load, rows[0].acceptance.source
+    draft = drafter.drafted(load, source.draft_sampling)
     ranges = _ranges(rows, rows[0].only) if len(rows) > 1 else ()
     row = rows[0]
     # Only an engine that ends drafts can keep a run whose drafts ended.
@@ -168,14 +152,11 @@ def export(
         if parsed.suffixes is not None:
             suffix = _offered(server, "suffix decoding", lambda exports: exports.suffix)
             return NO_DRAFT if gamma == 0 else suffix(gamma, *parsed.suffixes)
-        if parsed.served is None and gamma > 0:
-            raise ValueError(f"`server` needs a draft model, got a profile of {drafter}")
-        if draft.name == UNNAMED:
-            draft = replace(draft, name=parsed.served or UNNAMED)
+        draft = served(draft, drafter) if gamma > 0 else draft
     if gamma == 0:
         return NO_DRAFT
     exports = exports_of(server)
-    _require_loaded(server, draft, methods_of(server))
+    require_loaded(server, draft, methods_of(server))
     if p_min and not exports.stopping:
         raise ValueError(f"`server` {server} has no threshold that ends a draft, got {p_min:g}")
     return exports.fixed(gamma, draft, verification, p_min)
@@ -189,7 +170,7 @@ def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> 
         return "# gamma is 0 at every batch size: run the target without a draft"
     methods = methods_of(server).items()
     scheduled = [kind for kind, method in methods if method not in exports.unscheduled]
-    _require_loaded(f"{server} by batch size", draft, scheduled)
+    require_loaded(f"{server} by batch size", draft, scheduled)
     return schedule(ranges, draft)
 
 
@@ -241,10 +222,3 @@ def _offered(server: str, what: str, of: Callable[[Exports], Words | None]) -> W
         known = ", ".join(names_of(lambda kind: kind.exports and of(kind.exports)))
         raise ValueError(f"`server` of {what} must be one of {known}, got {server}")
     return words
-
-
-def _require_loaded(where: str, draft: Drafted, kinds: Collection[str]) -> None:
-    if draft.kind not in kinds:
-        raise ValueError(
-            f"a draft for {where} must be of {listed(sorted(kinds))}, got {draft.kind}"
-        )

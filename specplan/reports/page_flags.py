@@ -10,9 +10,8 @@ from engines.kind import Drafted, names_of
 from estimator.progress import heard
 from simulator.choice.plan import Plan
 from simulator.traffic.answer import Traffic
+from specplan.reports.draft_labels import UNNAMED, DraftLabels
 from specplan.reports.flags import (
-    UNNAMED,
-    DraftLabels,
     commented,
     export,
     export_schedule,

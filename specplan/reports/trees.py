@@ -4,13 +4,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from engines.kind import exports_of
+from engines.kind import exports_of, methods_of
 from simulator.choice.advice import Advice, percentage
 from simulator.cost.cost import Cost
 from simulator.cost.fitted.contradictions import contradictions
 from simulator.schemes.tree_choice import TreeChoice, TreePlan
 from simulator.schemes.trees import depths_and_ranks
 from specplan.reports.deployment import cost_json, cost_notes, graphs_line, published_speeds
+from specplan.reports.draft_labels import DraftLabels, require_loaded, served
+from specplan.reports.flags import commented
 from specplan.reports.table import MS, TOKENS, blocks_take_a_step, bounds, folded, possible, table
 
 # Name of our own commands among the engines that draft trees.
@@ -31,10 +33,17 @@ class TreeRow(NamedTuple):
     cost: Cost
     advice: Advice
 
+    @property
+    def advised(self) -> TreePlan:
+        """The best tree; the chain, which needs no mask, if a tree gains less than WORTH more."""
+        fastest, chain = self.choice.fastest, self.choice.chain
+        return fastest if fastest.speedup > chain.speedup * (1 + WORTH) else chain
+
 
 def tree_json(rates: Sequence[float], rows: Sequence[TreeRow]) -> dict[str, Any]:
     """Returns the chosen trees as JSON, one row per batch size; rates: acceptance by rank."""
     return {
+        "sentence": " ".join([*_undecided(rows), *_advised(rows)]),
         "acceptance_by_rank": rates,
         "cost": cost_json(rows[0].cost.setting.load),
         "rows": [_row_json(row) for row in rows],
@@ -84,6 +93,7 @@ def _row_json(row: TreeRow) -> dict[str, Any]:
         "tokens_per_second_high": high,
         "by_nodes": [plan_json(plan) for plan in choice.by_nodes.values()],
         "test_gamma": row.advice.test_gamma,
+        "gain_probability": row.advice.gain_probability,
     }
     return possible(data, bounded=blocks_take_a_step(cost, max(choice.by_nodes)))
 
@@ -94,15 +104,9 @@ def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
     ranks, more = ", ".join(f"{rate:.3f}" for rate in rates[:8]), ", ..." if len(rates) > 8 else ""
     opening = folded(f"acceptance by rank {ranks}{more}; sum {sum(rates):.3f}")
     lines = ["(of the trees that yield most tokens at their size and depth)", ""]
-    for row, numbers in zip(rows, data["rows"], strict=True):
-        prefix = "" if len(rows) == 1 else f"Batch {numbers['batch']}: "
-        lines.append(prefix + _advice(row))
-        if row.advice.undecided:
-            chance = percentage(row.advice.gain_probability or 0.0)
-            lines.append(
-                f"Whether a draft gains is undecided ({chance} %): measure K = 0 and K = "
-                f"{row.advice.named} first."
-            )
+    lines += _undecided(rows)
+    for advised, numbers in zip(_advised(rows), data["rows"], strict=True):
+        lines.append(advised)
         speed, low, high = (numbers[f"tokens_per_second{end}"] for end in ("", "_low", "_high"))
         if speed is not None:
             between = "" if low is None else f" {bounds(low, high, '.0f')}"
@@ -144,50 +148,80 @@ def _batches(rows: Sequence[Mapping[str, Any]]) -> str:
     return table(rows, columns)
 
 
+def _undecided(rows: Sequence[TreeRow]) -> list[str]:
+    """Returns a sentence if runs must show whether drafts gain at all; [] if that is decided."""
+    some = [row for row in rows if row.advice.undecided]
+    if not some:
+        return []
+    odds = [percentage(row.advice.gain_probability or 0.0) for row in some]
+    share = " to ".join(map(str, sorted({min(odds), max(odds)})))
+    gammas = [0, *sorted({row.advice.named for row in some})]
+    batches = ", ".join(str(row.cost.setting.batch) for row in some)
+    where = f" at batch {batches}" if len(some) < len(rows) else ""
+    first = " and ".join(f"K = {gamma}" for gamma in gammas)
+    return [f"Undecided{where} ({share} % for a gain of the chain): measure {first} first."]
+
+
+def _advised(rows: Sequence[TreeRow]) -> list[str]:
+    """Returns the advice of each batch size in words."""
+    if len(rows) > 1:
+        return [f"Batch {row.cost.setting.batch}: {_advice(row)}" for row in rows]
+    text = _advice(rows[0])
+    return [f"{text[0].upper()}{text[1:]}"]
+
+
 def _advice(row: TreeRow) -> str:
     best, chain, wall = row.choice.best, row.choice.chain, row.cost.setting.wall
     if wall is not None and wall.crossed(row.cost.setting.batch, 1):
         return "do not speculate: even 1 token exceeds the captured graphs."
     if not row.choice.fastest.parents:
         unsure = "most probably " * row.advice.undecided
-        return f"do not speculate: {unsure}neither a tree nor a chain pays."
-    if best.speedup <= chain.speedup * (1 + WORTH):
+        return f"do not speculate: {unsure}neither a tree nor a chain gains."
+    times, length = "times the speed without speculation", len(chain.parents)
+    if row.advised is chain:
         return (
-            f"a tree gains less than {100 * WORTH:.0f} % over the chain of {len(chain.parents)} "
-            f"({chain.speedup:.2f})."
+            f"draft a chain of K = {length}, {chain.speedup:.2f} {times}: a tree gains "
+            f"less than {100 * WORTH:.0f} % more."
         )
     levels = sorted(Counter(depths_and_ranks(best.parents)[0]).items())
     width = " + ".join(str(count) for _, count in levels)
-    beside = f"the chain of {len(chain.parents)}" if chain.parents else "no draft"
+    beside = f"the chain of {length}" if chain.parents else "no draft"
     return (
-        f"a tree of {len(best.parents)} ({width} by level) gives {best.speedup:.2f}, "
+        f"draft a tree of {len(best.parents)} ({width} by level), {best.speedup:.2f} {times}, "
         f"{100 * (best.speedup / chain.speedup - 1):.0f} % over {beside}."
     )
 
 
-def tree_exports(rows: Sequence[TreeRow], program: str) -> str:
-    """Returns the flags of each batch size, below its comment if there are several."""
-    texts = {row.cost.setting.batch: tree_export(row.choice.fastest, program) for row in rows}
-    if len(texts) == 1:
-        return texts.popitem()[1]
-    return "\n".join(f"# at batch {batch}:\n{text}" for batch, text in texts.items())
+def tree_exports(rows: Sequence[TreeRow], program: str, drafter: DraftLabels) -> str:
+    """Returns the flags of each batch size, as comments where a draft must be measured first."""
+    texts = {row.cost.setting.batch: tree_export(row, program, drafter) for row in rows}
+    flags = "\n".join(f"# at batch {batch}:\n" * (len(texts) > 1) + text
+                      for batch, text in texts.items())  # fmt: skip
+    if not any(row.advice.undecided for row in rows):
+        return flags
+    return commented(flags, [*sorted({row.advice.named for row in rows} - {0}), 0])
 
 
-def tree_export(best: TreePlan, program: str) -> str:
+def tree_export(row: TreeRow, program: str, drafter: DraftLabels) -> str:
     """Returns the flags that make a program draft a tree; a comment if no tree pays.
 
     program: an engine, or "specplan" for `specplan generate` and `validate`, which draft exactly
       this tree. An engine's flags only bound the depth, width and size of its trees, whose shape
       follows the draft's probabilities.
     """
+    best = row.advised
     if not best.parents:
         return "# no tree pays: run the target without a draft"
     if program == OURS:
+        named = drafter.model or drafter.name or "MODEL"
         if best.widest == 1:
-            return f"--draft MODEL --gamma {best.depth} --draft-temperature 0"
+            return f"--draft {named} --gamma {best.depth} --draft-temperature 0"
         parents = ",".join(map(str, best.parents))
-        return f"--draft 'MODEL tree:{parents}' --gamma {best.depth} --draft-temperature 0"
-    tree = exports_of(program).tree
+        return f"--draft '{named} tree:{parents}' --gamma {best.depth} --draft-temperature 0"
+    tree, draft = exports_of(program).tree, drafter.drafted(row.cost.setting.load)
     if tree is None:
         raise ValueError(f"an engine to export a tree for must draft trees, got {program}")
-    return tree(best.depth, best.widest, len(best.parents))
+    if drafter.name is not None:
+        draft = served(draft, drafter.name)
+    require_loaded(program, draft, methods_of(program))
+    return tree(best.depth, best.widest, len(best.parents), draft)

@@ -6,17 +6,24 @@ from typing import Any
 from engines.observing.drift import Drift, Moved
 from specplan.reports.drift import drift_text
 from specplan.reports.page.inputs import Document
-from specplan.reports.page.pictures import Chart, Section, Table, Threshold, number, series
+from specplan.reports.page.pictures import (
+    Chart,
+    Section,
+    Table,
+    Threshold,
+    chance,
+    number,
+    series,
+)
 from specplan.reports.page.plans import EXPORT, curve_chart, curve_table, headline, sureness
-from specplan.reports.trees import WORTH
 
 Json = Mapping[str, Any]
 # A history has at least so many intervals.
 _LEAST_INTERVALS = 2
 _TREES = {"best": "best tree", "chain": "best chain"}
 _NO_INTERVAL = (
-    "Most likely speed-ups: trees have no intervals. 'specplan plan' gives the odds of a gain of "
-    "the chain."
+    "Most likely speed-ups: trees have no intervals. 'specplan plan' gives the interval of the "
+    "chain."
 )
 _EXPORT = "With --export PROGRAM (sglang, specplan) the command also gives the flags."
 _RATES = ("accepted_by_position", "conditional")
@@ -86,13 +93,16 @@ def observation_section(document: Document) -> Section:
     )
 
 
-def _undecided(rows: Sequence[Json]) -> list[str]:
-    """Returns a sentence if a measurement must show whether drafts gain at all; else []."""
-    batches = [str(point["batch"]) for point in rows if point["test_gamma"] is not None]
-    if not batches:
+def _why(rows: Sequence[Json]) -> list[str]:
+    """Returns a sentence on tokens and time of a call at the first batch; [] without a tree."""
+    best, batch = rows[0]["best"], f" at batch {rows[0]['batch']}" * (len(rows) > 1)
+    if not best["nodes"]:
         return []
-    where = f" at batch {', '.join(batches)}" if len(rows) > 1 else ""
-    return [f"Whether drafts gain at all is undecided{where}: measure without speculation, too."]
+    tokens, gain = best["expected_tokens"], best["improvement_factor"]
+    return [
+        f"A call with the best tree{batch} yields {tokens:.2f} tokens and takes "
+        f"{tokens / gain:.2f} times a step without speculation."
+    ]
 
 
 def _drift(observed: Json) -> str:
@@ -135,38 +145,23 @@ def tree_section(document: Document) -> Section:
             ((at, point[name]["improvement_factor"]) for at, point in enumerate(rows)), "bars",
         )
     ]  # fmt: skip
-    first = rows[0]
-    best, chain = first["best"], first["chain"]
-    none, at = chain["nodes"] == 0, f"At batch {first['batch']}: " * (len(rows) > 1)
-    other = f"the best chain, K = {chain['nodes']}, gives {chain['improvement_factor']:.2f}"
-    headline_ = (
-        f"Draft a tree of {best['nodes']} tokens, {best['depth']} deep: "
-        f"{best['improvement_factor']:.2f} times the speed without speculation; "
-        f"{'no chain gains' if none else other}."
-    )
-    if none and best["nodes"] == 0:
-        headline_ = "Do not speculate: neither a tree nor a chain gains."
-    elif first["gain_percent"] < 100 * WORTH:
-        headline_ = (
-            f"Draft a chain of K = {chain['nodes']}: {chain['improvement_factor']:.2f} times the "
-            f"speed without speculation. A tree gains less than {100 * WORTH:.0f} % more."
-        )
     cells = [
         [str(point["batch"]), *(
             text for name in _TREES for text in (
                 str(point[name]["nodes"]), number(point[name]["expected_tokens"]),
                 number(point[name]["improvement_factor"]),
             )
-        )]
+        ), chance(point["gain_probability"])]
         for point in rows
     ]  # fmt: skip
-    columns = ["batch", "tree: tokens", "per call", "speed-up", "chain: K", "per call", "speed-up"]
+    columns = ["batch", "tree: tokens", "tokens per call", "speed-up",
+               "chain: K", "tokens per call", "speed-up", "odds of a gain, chain"]  # fmt: skip
     rates = ", ".join(f"{rate:g}" for rate in answer["acceptance_by_rank"])
     return Section(
         kind="Tree",
         about=document.about,
-        headline=f"{at}{headline_[0].lower()}{headline_[1:]}" if at else headline_,
-        sure=[_NO_INTERVAL, *_undecided(rows)],
+        headline=answer["sentence"],
+        sure=[_NO_INTERVAL, *_why(rows)],
         charts=[
             Chart("trees", "Tree and chain", "Speed-up of the best tree and of the best chain.",
                   "batch", "times the speed without speculation", bars_of_batches,

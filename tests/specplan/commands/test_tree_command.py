@@ -11,6 +11,7 @@ from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 from tests.specplan.plan_inputs import LLAMA, PROFILE, run, run_json
 
+CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 RANKS = "--acceptance-by-rank 0.6,0.15,0.07,0.04"
 RANKED = replace(
     PROFILE,
@@ -81,6 +82,7 @@ def test_sglang_gets_the_trees_sizes_and_specplan_the_tree_itself() -> None:
     best = run_json(asked, "tree")["rows"][0]["best"]
     flags = run(f"{asked} --export sglang", "tree").stdout
     assert flags.split() == [
+        "--speculative-algorithm", "STANDALONE", "--speculative-draft-model-path", "DRAFT",
         "--speculative-num-steps", str(best["depth"]),
         "--speculative-eagle-topk", str(best["widest"]),
         "--speculative-num-draft-tokens", "7",
@@ -101,6 +103,35 @@ def test_sglang_gets_the_trees_sizes_and_specplan_the_tree_itself() -> None:
     )
     nothing = run("--acceptance-by-rank 0.1 --c 0.9 --export sglang", "tree").stdout
     assert nothing.startswith("# no tree pays")
+
+
+@pytest.mark.parametrize(
+    ("named", "loaded"),
+    [
+        ("--draft a/e --draft-kind eagle3", "EAGLE3 --speculative-draft-model-path a/e"),
+        ("--draft-kind mtp", "EAGLE"),
+        ("--draft a/b", "STANDALONE --speculative-draft-model-path a/b"),
+    ],
+)  # fmt: skip
+def test_sglangs_flags_name_the_algorithm_and_the_draft(named: str, loaded: str) -> None:
+    flags = run(f"{RANKS} --c 0.05 --max-nodes 6 --export sglang {named}", "tree").stdout
+    assert flags.startswith(f"--speculative-algorithm {loaded} --speculative-num-steps ")
+
+
+def test_flags_are_comments_until_a_run_shows_that_drafts_gain() -> None:
+    words = (
+        f"{RANKS} --target-config {CONFIGS}/llama-3.1-8b.json --draft-config "
+        f"{CONFIGS}/llama-3.2-1b.json --gpu h100 --batch 1,64 --max-nodes 12"
+    )
+    data = run_json(f"{words} --export sglang", "tree")
+    gammas = sorted({row["test_gamma"] for row in data["rows"] if row["test_gamma"]})
+    assert gammas
+    first = " and ".join(f"K = {gamma}" for gamma in [0, *gammas])
+    assert f"measure {first} first." in data["sentence"]
+    assert data["sentence"].split(":")[0] in " ".join(run(words, "tree").stdout.split())
+    lines = data["export"].splitlines()
+    assert all(line.startswith("# ") for line in lines)
+    assert lines[0].startswith("# Undecided: measure ")
 
 
 def test_a_profile_says_rates_and_costs(tmp_path: Path) -> None:
