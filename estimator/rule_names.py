@@ -47,7 +47,10 @@ VERIFICATION = next(iter(RULES))
 
 
 def acceptance_rule(verification: str = VERIFICATION, lenience: float | None = None) -> Rule:
-    """Returns the named acceptance rule; lenience: in (0, 1]; None means 1."""
+    """Returns the named acceptance rule; lenience: in (0, 1]; None: 1.
+
+    Raises ValueError if the rule cannot have this lenience.
+    """
     named = RULES[verification]
     lenience = 1.0 if lenience is None else lenience
     if lenience != 1 and not named.lenient:

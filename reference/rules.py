@@ -42,7 +42,10 @@ class Rule(Protocol):
         """
 
     def replacement(self, p: Dense, q: Laws, tokens: Tensor, place: Tensor) -> Dense:
-        """Returns the unnormalised distribution of the token that replaces the one at `place`."""
+        """Returns the unnormalised distribution of the token that replaces the first rejected one.
+
+        p, q, tokens: see `accepts`. place: index of the rejected token, shape (1,), int64.
+        """
 
 
 class Strict:

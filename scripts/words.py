@@ -5,8 +5,8 @@
     python scripts/words.py --lower    # writes today's counts where they are lower
 
 Reads docstrings, comments, other strings with a space (help, messages), the pages of docs, names
-that functions bind, and the names of tests. The limits in words.json only fall, so that new and
-changed lines are plain.
+that functions bind, the arguments that docstrings describe, and the names of tests. The limits in
+words.json only fall, so that new and changed lines are plain.
 """
 
 import ast
@@ -43,6 +43,10 @@ NAMES = frozenset({"asked", "door", "each", "found", "made", "own", "stated"})
 RIDDLES = re.compile(
     r"_(anew|asked|bears?|borne|foretold|of_what|puts?_back|told|what|who|whom|whose)(?=_|$)"
 )
+# The line of a docstring that describes arguments, and what a function returns where such lines
+# describe keys of its result.
+DESCRIBED = re.compile(r"^([a-z]\w+(?:, [a-z]\w+)*): (?! )", re.MULTILINE)
+KEYED = re.compile(r"dict|Mapping|Json|Numbers|list")
 KINDS = ("words", "beginnings", "vague", "names")
 CODE_BLOCK = re.compile(r"(?ms)^```.*?^```$|^(?: {4}|\t).*$|`[^`\n]*`")
 SELF = ("scripts/words.py",)
@@ -68,10 +72,25 @@ def texts(path: str, source: str) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string.lstrip("# ")
 
 
+def lacking(function: ast.FunctionDef) -> list[str]:
+    """Returns names that the function's docstring describes, and that are not its arguments."""
+    result = "" if function.returns is None else ast.unparse(function.returns)
+    doc = ast.get_docstring(function)
+    if doc is None or KEYED.search(result) or function.name.startswith("parse_"):
+        return []
+    arguments = {part.arg for part in ast.walk(function.args) if isinstance(part, ast.arg)}
+    described = [name for line in DESCRIBED.findall(doc) for name in line.split(", ")]
+    return [name for name in described if name not in arguments]
+
+
 def names(source: str) -> Iterator[tuple[int, str]]:
-    """Yields the first place of each bad name that a function binds, and each bad test name."""
+    """Yields the first place of each bad name that a function binds, and each bad test name.
+
+    A name that a docstring describes is bad if the function has no argument of this name.
+    """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef):
+            yield from ((node.lineno, name) for name in lacking(node))
             if node.name.startswith("test_") and RIDDLES.search(node.name):
                 yield node.lineno, node.name
             bound: dict[str, int] = {}

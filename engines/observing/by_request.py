@@ -153,7 +153,9 @@ def _category_gain(
     """Returns the speed with one draft length per category over the speed with one for all.
 
     Both lengths for a request are chosen from the other requests.
-    times: seconds by request and length. own: sums of `times` over each category's requests.
+    times: seconds by request and length, shape (requests, lengths).
+    by_category: sums of `times` over each category's requests, shape (categories, lengths).
+    category: number of each request's category, shape (requests,).
     """
     alone = np.bincount(category)[category] < 2
     rest = times.sum(axis=0) - times

@@ -198,7 +198,7 @@ class Observation(Counts):
     ) -> CountedAcceptance:
         """Returns the acceptance for a plan, estimated from these counts and `others`.
 
-        kind: kind of draft, which selects the prior (`rate_prior`).
+        draft_class: class of the draft, which selects the prior (`rate_prior`); None: not known.
         others: further counts of the draft. If some of them have this γ, they replace these counts
           where the number of target calls is only estimated.
         """

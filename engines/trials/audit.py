@@ -167,8 +167,8 @@ def text_gap(
     A paired t-test over prompts, at a false-alarm rate of FALSE_ALARM, compares the target's mean
     log-probability of a token in both sets of texts.
 
-    own, baseline: the target's scores of texts decoded with and without speculation, by repeat and
-      prompt.
+    drafted, baseline: the target's scores of texts decoded with and without speculation, by repeat
+      and prompt.
     """
     # By prompt: the mean over repeats of a text's mean.
     means = [
@@ -193,7 +193,7 @@ def greedy_text_gap(drafted: Sequence[IdScores], baseline: Sequence[IdScores]) -
     Both texts are equal up to the first different id. So the target's log-probabilities of the two
     ids have the same difference as its logits, and a difference up to NEAR_TIE is a near tie.
 
-    own, baseline: texts decoded with and without speculation, in the same order.
+    drafted, baseline: texts decoded with and without speculation, in the same order.
     """
     gaps = []
     for (ids, scores), (others, targets) in zip(drafted, baseline, strict=True):

@@ -71,7 +71,7 @@ class Outlook:
     def _next(self, at_load: Sequence[Run], *, beyond: bool) -> int | None:
         """Returns the γ to measure after runs at this load; None if none is worth its time.
 
-        own: the possible runs.
+        at_load: runs at this load, without impossible ones.
         beyond: whether a γ above the largest counted position has the best forecast.
         """
         most = max((run.gamma for run in at_load), default=0)

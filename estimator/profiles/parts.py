@@ -118,9 +118,12 @@ class DraftAcceptance:
     def under(
         self, verification: Verification, draft_class: str | None = None
     ) -> Replayed | FromCounts:
-        """Returns the acceptance under token or block verification; kind: kind of the draft.
+        """Returns the acceptance under token or block verification.
 
-        The kind selects the prior (`rate_prior`) for counts by position.
+        draft_class: class of the draft, which selects the prior (`rate_prior`) for counts by
+          position; None: not known.
+
+        Raises ValueError for block verification if the profile was measured without it.
         """
         blocks = self.blocks if verification == "token" else self.blocks_jointly
         if blocks:

@@ -42,7 +42,10 @@ class Windows:
         return type(self)(self.ids[windows], self.states[windows], self.last[windows])
 
     def at(self, chosen: Tensor, output: Any) -> Self:
-        """Returns the chosen windows, on an output embedding's device and in its precision."""
+        """Returns the windows with the indices `chosen`, shape (n,).
+
+        They are on the device of `output`, an output embedding, and have its precision.
+        """
         like = output.weight
         states, last = (tensor[chosen].to(like) for tensor in (self.states, self.last))
         return type(self)(self.ids[chosen].to(like.device), states, last)

@@ -215,6 +215,6 @@ def _own(rate: float, subtree: Floats) -> Floats:
 def _gains(gains: Floats, rest: Floats, size: int) -> Floats:
     """Returns the expected tokens of `size` nodes if 1, …, `size` of them follow one child.
 
-    own, rest: expected tokens by size, of the child's subtree and of its later siblings' subtrees.
+    gains, rest: expected tokens by size, of the child's subtree and of its later siblings' ones.
     """
     return gains[:size] + rest[size - 1 :: -1]

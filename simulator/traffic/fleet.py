@@ -132,7 +132,7 @@ class Fleet:
 
     @cached_property
     def closed_limit(self) -> float:
-        """Largest rate of all replicas at which the share is kept, in closed form."""
+        """Requests per second of all replicas up to which `Goal.share` is kept, in closed form."""
         server, goal = self.replica.pair.server(self.gamma), self.goal
         demand = in_turn(self.replica.pair.demand, self.replicas)
         limit = closed_limit(server, demand, self.gamma, goal.targets, goal.share)
@@ -140,7 +140,7 @@ class Fleet:
 
     @cached_property
     def limit(self) -> float:
-        """Largest rate of all replicas at which the share is kept, by simulation."""
+        """Requests per second of all replicas up to which `Goal.share` is kept, by simulation."""
         server, goal = self.replica.pair.server(self.gamma), self.goal
         demand = in_turn(self.replica.pair.demand, self.replicas)
         limit = simulated_limit(

@@ -60,7 +60,12 @@ class Law:
 
     @classmethod
     def of(cls, rate: Floats, present: Population, variability: float) -> Law:
-        """Returns the means at each rate; variability: see the module."""
+        """Returns the means at each rate.
+
+        rate: requests per second, shape (rates,) or (draws, rates).
+        present: step and prompt times by number of requests in the server.
+        variability: z of the module.
+        """
         shape, rates = (
             present.share.shape,
             np.broadcast_to(rate, (*present.share.shape[:-1], rate.shape[-1])),
@@ -82,7 +87,7 @@ class Law:
 def _means(rate: Floats, of_group: list[Floats], variability: float) -> list[Floats]:
     """Returns the fields of `Law` after `company`, shape (draws, rates) each.
 
-    rate: shape (draws, rates). found: share, step, base, prompts and reading of `Population`.
+    rate: shape (draws, rates). of_group: share, step, base, prompts and reading of `Population`.
     """
     share, alone, base, prompts, reading = of_group
     most = share.shape[-1]

@@ -21,15 +21,16 @@ _MOST = 32
 
 
 def same_step(arriving: Floats, replicas: int) -> Floats:
-    """Returns the other arrivals in a request's step, divided by a Poisson process's.
+    """Returns the factor on the mean number of other requests that arrive in a request's step.
 
-    arriving: mean arrivals of one replica during a step, at least 0.
+    It is 1 for a Poisson process (one replica), and less if replicas get the requests in turn.
+    arriving: mean arrivals of one replica during a step, at least 0, shape (...).
     """
     return np.asarray(2 * _met(arriving, replicas))
 
 
 def step_before(arriving: Floats, replicas: int) -> Floats:
-    """Returns the arrivals in the step before a request's, divided by a Poisson process's."""
+    """Returns the factor on the mean number of requests that arrive in the step before its own."""
     return np.asarray(4 * _met(2 * np.asarray(arriving), replicas) - 2 * _met(arriving, replicas))
 
 

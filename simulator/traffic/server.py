@@ -112,7 +112,7 @@ class Server:
     )
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Returns the result of the first call of `made` with a key for this server."""
+        """Returns the result of the first call of `make` with a key for this server."""
         if key not in self._derived:
             self._derived[key] = make()
         result: T = self._derived[key]

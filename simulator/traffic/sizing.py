@@ -130,7 +130,7 @@ def _by_draft(
 ) -> tuple[tuple[Fleet, Saved | None], ...]:
     """Returns the cheapest fleet of each draft, the cheapest first; empty with a single draft.
 
-    found: simulated fleets, the cheapest first. counted: fleets in closed form, in the same order,
+    fleets: simulated fleets, the cheapest first. counted: fleets in closed form, in the same order,
       for drafts without a simulated fleet.
     """
     names = {fleet.draft for fleet in counted}

@@ -76,7 +76,10 @@ class Deployed(OwnGpu):
 
     @property
     def machines(self) -> tuple[tuple[str | None, int], ...]:
-        """Each GPU with each number of GPUs that share a layer."""
+        """Pairs of a GPU and a number of GPUs that share a layer: each `gpu` with each `tp`.
+
+        The name is None if the GPU is stated by its rates (`OwnGpu`).
+        """
         gpus = [None] if self.gpu is None else self.gpu.split(",")
         return tuple((gpu, tp) for gpu in gpus for tp in _listed(self.tp) or ())
 

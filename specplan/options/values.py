@@ -100,7 +100,7 @@ def integers(text: str) -> tuple[int, ...]:
 
 @callback
 def integer_ranges(text: str) -> tuple[int, ...]:
-    """Returns the integers of a list of integers and ranges."""
+    """Returns the integers of a list of integers and ranges, such as 1,4 or 1:256:1."""
     numbers_given = parse_numbers(text)
     for number in numbers_given:
         if not number.is_integer():

@@ -214,7 +214,7 @@ def _requests_json(
 def lengths_text(lengths: Mapping[str, Any]) -> str:
     """Returns text with the best draft lengths by request, and for each category of requests.
 
-    found: the field `by_request` of `observation_json`.
+    lengths: the field `by_request` of `observation_json`.
     """
     shares = ", ".join(f"K {gamma}: {share:.0%}" for gamma, share in lengths["shares"].items())
     lines = [

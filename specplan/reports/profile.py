@@ -104,9 +104,9 @@ def _by_batch(profile: Profile) -> list[str]:
 
 
 def other_lines(profile: Profile, plan: Plan) -> list[str]:
-    """Returns a line with the plan for the sampling that `own` has not: sampled or argmax drafts.
+    """Returns a line with the plan for the other way to sample drafts; [] if it accepts the same.
 
-    own: the plan for the profile's drafts. [] if both plans have the same acceptance.
+    plan: the plan for drafts that are sampled as in the profile.
     """
     way = other_way(profile.draft_sampling)
     if profile.cost is None or way not in profile.draftings:

@@ -205,7 +205,7 @@ def own_metrics(
     cent for M ids that match and T ids in both texts together (Ratcliff and Obershelp).
     log_likelihood: mean ln p(x) of all tokens under the target at temperature 1, in nats.
 
-    runs: the decoder's texts, one for each prompt; own: the target's greedy texts.
+    runs: the decoder's texts, one for each prompt; greedy_texts: the target's.
     """
     ratios = [
         SequenceMatcher(None, run.tokens, other.tokens, autojunk=False).ratio()

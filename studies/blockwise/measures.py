@@ -76,7 +76,7 @@ def tuned(
 def repeats(drafts: Drafts, tokens: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Returns whether each drafted token equals the previous token, shape (blocks, steps).
 
-    own: the token of the model's own head, which precedes each draft, shape (blocks,).
+    tokens: the token of the model's own head, which precedes each draft, shape (blocks,).
     """
     whole = np.column_stack([tokens, drafts])
     return np.asarray(whole[:, 1:] == whole[:, :-1])

@@ -69,8 +69,9 @@ def t5(*, vocabulary: int, noise: float = 0.0) -> T5ForConditionalGeneration:
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a folder of model folders.
 
-    target, draft: a pair. other: of another tokenizer. few: a draft with fewer positions. nan: its
-    weights are NaN. encdec, encdec-draft: T5s. chat: the target with a chat template. prompts.txt.
+    `target` and `draft` are a pair, `encdec` and `encdec-draft` a pair of T5s. `other` has another
+    tokenizer, `few` is a draft with fewer positions, `nan` has weights that are NaN, and `chat` is
+    the target with a chat template. `prompts.txt` has prompts.
     """
     root = tmp_path_factory.mktemp("models")
     tokenizer = bpe_tokenizer(tokens=300)

@@ -181,8 +181,9 @@ class RankedTexts:
 def _played(sums: Floats, sizes: NDArray[np.int64]) -> PlayedBatch:
     """Returns the speed of a batch from its simulation; texts are weighted by their tokens.
 
-    found: per step and text, sums over sequences of time, emitted tokens, verified tokens and
-      number of sequences, shape (steps, 4, texts).
+    sums: per step and text, over sequences: time, emitted tokens, verified tokens and number of
+      sequences, shape (steps, 4, texts).
+    sizes: tokens of each text, shape (texts,).
     """
     emitted = sums[:, 1].sum(axis=0)
     weight = np.divide(sizes, emitted, out=np.zeros(len(sizes)), where=emitted > 0)
