@@ -10,7 +10,7 @@ from estimator.intervals import student
 from estimator.profiles.profile import Improvement, LoadCosts, Profile
 from estimator.traces.traces import DraftSampling
 from simulator.acceptance.acceptance import Iid
-from simulator.choice.curve import Doubt, best_gamma, speed_up
+from simulator.choice.curve import Covariance, best_gamma, speed_up
 from simulator.choice.plan import Plan, plan
 from simulator.cost.curves import CostModel
 from simulator.numerics.intervals import Forecast, deviations
@@ -72,7 +72,7 @@ def plan_of(profile: Profile, cost: CostModel, sampling: DraftSampling | None = 
     return plan(acceptance, timed, doubt=measured_doubt(profile) if measured_way else None)
 
 
-def measured_doubt(profile: Profile) -> Doubt | None:
+def measured_doubt(profile: Profile) -> Covariance | None:
     """Returns a function from γs to the covariance of log measured speed-ups; None for one prompt.
 
     The covariance is the jackknife's, (n - 1) / n Σ (xᵢ - x̄)(xᵢ - x̄)ᵀ, where xᵢ leaves out prompt i

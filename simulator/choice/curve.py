@@ -47,7 +47,7 @@ def first_best(gammas: NDArray[np.int64], factors: Floats) -> int:
 
 # From γ, shape (n,), to a covariance of the logarithms of speed-ups, shape (n, n).
 Gammas = NDArray[np.int64]
-Doubt = Callable[[Gammas], Floats]
+Covariance = Callable[[Gammas], Floats]
 # Deviations below this are rounding errors.
 _NOTHING = 1e-12
 
@@ -143,7 +143,7 @@ def curve_of(
     gammas: NDArray[np.int64],
     *,
     c_hat: float,
-    doubt: Doubt | None = None,
+    doubt: Covariance | None = None,
 ) -> Curve:
     """Returns the curve of tokens per call and speed-ups at the given γ.
 
@@ -228,7 +228,7 @@ def _lengths(acceptance: Acceptance, cost: Cost, gammas: Gammas) -> tuple[Floats
 
 
 def token_seconds(
-    acceptance: Acceptance, cost: Cost, gammas: NDArray[np.int64], doubt: Doubt | None = None
+    acceptance: Acceptance, cost: Cost, gammas: NDArray[np.int64], doubt: Covariance | None = None
 ) -> Forecast:
     """Returns the distribution of the time between two tokens of one sequence, for each γ.
 

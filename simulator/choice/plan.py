@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.advice import NEAR, REPEAT, WORTH, Advice, Reach, advise
-from simulator.choice.curve import Curve, CurvePoint, Doubt, counted_runs, curve_of, first_best
+from simulator.choice.curve import Covariance, Curve, CurvePoint, counted_runs, curve_of, first_best
 from simulator.choice.kept import FastestRun, KeptRun, fastest_run, kept_run
 from simulator.choice.walltime import TIE
+from simulator.cost.c_by_sizes import assumed_c
 from simulator.cost.cost import Cost
 from simulator.cost.fitted.contradictions import contradictions, other_lengths
 from simulator.cost.setting import CostSetting
-from simulator.cost.sizes import assumed_c
 from simulator.numerics.arguments import integer, non_negative
 
 DEFAULT_MAX_GAMMA = 32
@@ -145,7 +145,7 @@ def plan(
     gamma: int | None = None,
     max_gamma: int = DEFAULT_MAX_GAMMA,
     near: float = NEAR,
-    doubt: Doubt | None = None,
+    doubt: Covariance | None = None,
     worth: float = WORTH,
 ) -> Plan:
     """Returns the plan of an acceptance and a cost (Leviathan et al. 2023, §3).

@@ -6,7 +6,7 @@ from itertools import product
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.advice import NEAR
-from simulator.choice.curve import Doubt
+from simulator.choice.curve import Covariance
 from simulator.choice.plan import DEFAULT_MAX_GAMMA, Plan, plan
 from simulator.cost.cost import Cost
 
@@ -33,7 +33,7 @@ class PlanRequest:
     gamma: int | None = None
     max_gamma: int = DEFAULT_MAX_GAMMA
     near: float = NEAR
-    doubt: Doubt | None = None
+    doubt: Covariance | None = None
     reads_again: bool = False
     finer: Callable[[Sequence[Plan]], Sequence[Cost]] | None = None
     notes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Cost: the time of a block, given by Theorem 8 (`Ratio`), or by another cost with a change."""
+"""Cost: the times of drafting and checking a block; `Ratio` is the cost of Theorem 8."""
 
 from __future__ import annotations
 

@@ -69,13 +69,14 @@ class Load:
       configuration.
     activations: number format of the target's activations.
     draft_kind: kind of draft (`simulator.cost.roofline.shapes.DraftKind`).
-    needed_gb, target_gb, memory_gb: GB a GPU of both models, of the target, and of its memory.
     draft_overhead: share of a draft step's time that is overhead per layer (kernel launches).
-    most_batch: the largest batch that fits at this context.
     speeds: 10th and 90th percentile of published speed / predicted speed of one sequence.
-    cost_model: "kernels", "public" or "roofline", the model of the costs; None if measured.
+    cost_model: "kernels" (measured kernels) or "public" (roofline), which public measurements of
+      servers correct, or "roofline" (the data sheet's, uncorrected); None if costs were measured.
     notes: warnings for readers of the costs.
     estimated: "between" or "beyond" if costs are inferred between or beyond the batches of runs.
+    needed_gb, target_gb, memory_gb: GB a GPU of both models, of the target, and of its memory.
+    most_batch: the largest batch that fits at this context.
     """
 
     origin: str

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simulator.acceptance.acceptance import Acceptance
-from simulator.choice.curve import Doubt as Covariance
-from simulator.choice.curve import baseline_seconds, token_seconds
+from simulator.choice.curve import Covariance, baseline_seconds, token_seconds
 from simulator.cost.cost import Cost
 from simulator.cost.curves import pass_points
 from simulator.numerics.arguments import Floats

@@ -31,7 +31,7 @@ def zeroed(cost: Cost, engine: EngineKind | None) -> Cost:
     return cost.with_setting(zero=reported.at(cost.setting.batch))
 
 
-def law_of(draft_kind: str | None, costs: Sequence[Cost] = ()) -> str | None:
+def draft_class_of(draft_kind: str | None, costs: Sequence[Cost] = ()) -> str | None:
     """Returns the class of a draft, which selects the prior of acceptance rates; None: not known.
 
     draft_kind: the kind as a user states it; None: taken from `costs`.

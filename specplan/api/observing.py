@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from simulator.choice.plans import PlanRequest, plans
 from simulator.cost.costs import Costs
 from simulator.cost.fitted.by_batch import cost_of_runs
-from specplan.api.completed_costs import law_of, sized, with_c_hat
+from specplan.api.completed_costs import draft_class_of, sized, with_c_hat
 from specplan.api.runs import completed, counts_of
 from specplan.api.settings import DraftNamed
 
@@ -47,7 +47,7 @@ class ObservedPlan:
         """Returns this plan, in which runs without an accepted length get the observed one."""
         if self.costs is None or all(run.counted for run in self.runs):
             return self
-        law = observation.acceptance(law_of(self.named.draft_kind))
+        law = observation.acceptance(draft_class_of(self.named.draft_kind))
         runs = completed(self.runs, law, observation.counted)
         return replace(self, costs=self.costs.with_runs(runs))
 
@@ -79,7 +79,7 @@ class ObservedPlan:
             return None
         served, share = observation.model, observation.draft_share
         cost = sized(cost, named, self.runs, served=served, share=share)
-        draft_class = law_of(named.draft_kind, (cost,))
+        draft_class = draft_class_of(named.draft_kind, (cost,))
         acceptance = observation.acceptance(draft_class, counts_of(self.runs))
         request = PlanRequest(
             (acceptance,), (cost,), gamma=observation.gamma, max_gamma=named.max_gamma

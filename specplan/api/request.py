@@ -13,7 +13,7 @@ from simulator.choice.plans import MOST_ROWS, PlanRequest, plans
 from simulator.choice.schedule import DENSE, coarse, middles
 from simulator.cost.costs import Costs
 from specplan.api.completed_costs import (
-    law_of,
+    draft_class_of,
     sized,
     walled,
     with_c_hat,
@@ -26,7 +26,7 @@ from specplan.api.settings import COPIES, DRAFT_KINDS, Choice, Graphs, StoppingS
 if TYPE_CHECKING:
     from engines.kind import EngineKind
     from estimator.profiles.profile import Profile
-    from simulator.choice.curve import Doubt
+    from simulator.choice.curve import Covariance
     from simulator.choice.plan import Plan
     from simulator.cost.cost import Cost
     from simulator.cost.setting import Wall
@@ -110,7 +110,7 @@ class Question:
         """Returns the class of the draft (its prior), as stated or as the costs name it."""
         loads = [cost.setting.load for cost in costs]
         named = self.choice.draft_kind is not None or loads.count(None) < len(loads)
-        return law_of(self.choice.draft_kind, costs) if named else None
+        return draft_class_of(self.choice.draft_kind, costs) if named else None
 
     def acceptances(self, costs: Sequence[Cost]) -> tuple[Acceptance, ...]:
         """Returns the acceptances to plan with; costs may name the kind of draft."""
@@ -195,7 +195,7 @@ class Question:
             notes=tuple(notes),
         )
 
-    def doubt(self, acceptance: Acceptance) -> Doubt | None:
+    def doubt(self, acceptance: Acceptance) -> Covariance | None:
         """Returns the errors of speed-ups that a profile measured, if they are of this plan."""
         costs, given = self.costs, self.acceptance
         if not isinstance(costs, Recorded) or not isinstance(given, Recorded):

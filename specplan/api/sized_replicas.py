@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from simulator.traffic.demand import Demand
 from simulator.traffic.fleet import Replica
 from simulator.traffic.server import doubt_of
-from specplan.api.completed_costs import law_of, walled
+from specplan.api.completed_costs import draft_class_of, walled
 from specplan.api.request import NO_LIMITS
 from specplan.api.roofline import Roofline
 from specplan.api.settings import Batching
@@ -115,7 +115,7 @@ def _servers(
     batching = Batching(**{name: getattr(given, name) for name in shared})
     known, wall = walled(costs, NO_LIMITS)
     priced = costs_under_load(known, demand, batching)
-    accepting = acceptance.for_draft(law_of(None, priced)).at_context(round(demand.context))
+    accepting = acceptance.for_draft(draft_class_of(None, priced)).at_context(round(demand.context))
     pair = pair_of(priced, accepting, demand, batching, wall)
     pair.baseline.max_batch(demand)  # refuses a cache that holds no request
     try:

@@ -16,7 +16,7 @@ from simulator.traffic.answer import Traffic, TrafficRequest, answer, require_ra
 from simulator.traffic.demand import Demand, LatencyTargets, Requests
 from simulator.traffic.server import doubt_of
 from simulator.traffic.trace import read_trace
-from specplan.api.completed_costs import law_of, walled
+from specplan.api.completed_costs import draft_class_of, walled
 from specplan.api.inputs import Accepting, Costing, both
 from specplan.api.recorded import Recorded
 from specplan.api.request import NO_LIMITS, Question
@@ -68,10 +68,10 @@ def requested(
     costs, wall = walled(costs, question.graphs)
     priced = costs_under_load(costs, demand, batching, None if profile is None else profile.c_hat)
     if isinstance(accepted, Recorded):
-        accepted = (accepted.acceptance(law_of(None, priced)),)
+        accepted = (accepted.acceptance(draft_class_of(None, priced)),)
     if len(accepted) > 1:
         raise ValueError(f"traffic needs a single acceptance, got {len(accepted)}")
-    whole = accepted[0].for_draft(law_of(None, priced))
+    whole = accepted[0].for_draft(draft_class_of(None, priced))
     acceptance = whole.at_context(round(demand.context))
     pair = pair_of(priced, acceptance, demand, batching, wall)
     if adaptive:

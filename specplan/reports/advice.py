@@ -7,7 +7,7 @@ from simulator.choice.advice import BEATEN, certainty, percentage
 from simulator.choice.break_even import break_even_alpha, break_even_c
 from simulator.choice.curve import baseline_seconds, curve_of, speed_up
 from simulator.choice.plan import Plan
-from simulator.cost.sizes import assumed_c
+from simulator.cost.c_by_sizes import assumed_c
 from specplan.reports.kept import confirm_line, kept_lines, plan_waits, wait_text
 from specplan.reports.next_run import next_lines
 from specplan.reports.slower import slower_text

@@ -11,8 +11,8 @@ import numpy as np
 from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import token_seconds
 from simulator.choice.plan import Plan
+from simulator.cost.c_by_sizes import expected_c, questions_c
 from simulator.cost.fitted.contradictions import contradictions
-from simulator.cost.sizes import expected_c, questions_c
 from simulator.numerics.intervals import percent
 from specplan.reports.advice import advice_lines
 from specplan.reports.deployment import does_not_fit, graphs_line, load_notes

@@ -7,8 +7,8 @@ from simulator.acceptance.acceptance import IID_TOLERANCE, Iid, iid_error
 from simulator.choice.curve import speed_up
 from simulator.choice.plan import Plan
 from simulator.choice.walltime import improvement_factor, lower_bound, oracle_improvement_factor
+from simulator.cost.c_by_sizes import expected_c, questions_c
 from simulator.cost.fitted.runs import Run
-from simulator.cost.sizes import expected_c, questions_c
 from simulator.numerics.intervals import CONFIDENCE
 from specplan.reports.advice import NOT_CALIBRATED, break_even_text, break_evens
 from specplan.reports.deployment import (

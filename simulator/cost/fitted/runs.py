@@ -227,6 +227,6 @@ def measured_zero(runs: Sequence[Run], batch: int) -> "SpeculatingZero | None":
     nearest = min(zeros, key=lambda measured: abs(math.log(measured / batch)))
     run, plain = zeros[nearest]
     log = math.log(run.seconds_per_token / plain.seconds_per_token)
-    reach = deviations() * math.hypot(run.error, plain.error)
-    low, high = math.exp(log - reach), math.exp(log + reach)
+    half = deviations() * math.hypot(run.error, plain.error)
+    low, high = math.exp(log - half), math.exp(log + half)
     return SpeculatingZero(math.exp(log), low, high, f"your runs at batch {nearest}")

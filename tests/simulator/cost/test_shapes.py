@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from simulator.cost.c_by_sizes import questions_c
 from simulator.cost.cost import Ratio
 from simulator.cost.roofline.shapes import Weights, named_share, named_size
-from simulator.cost.sizes import questions_c
 from tests.simulator.known_shapes import LLAMA_8B, MIXTRAL, cache_bytes_of, dense, weights_of
 
 
