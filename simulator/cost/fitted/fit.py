@@ -28,7 +28,7 @@ from simulator.cost.fitted.draws import Draws, apart
 from simulator.cost.fitted.machine import Machine, Work, seconds_of
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Prior
-from simulator.cost.fitted.problem import Problem
+from simulator.cost.fitted.problem import Problem, weighted_covariance
 from simulator.cost.fitted.runs import LoadPoint, Run, impossible, pooled
 from simulator.cost.setting import CostSetting
 from simulator.numerics.arguments import Floats
@@ -78,7 +78,7 @@ def infer(
             left[scales == scale] = left[scales == scale] @ precision
         return Draws(values, scales, problem.places, left)
 
-    learnt = np.cov(weighted, rowvar=False, aweights=weights).reshape(problem.inverse.shape)
+    learnt = weighted_covariance(weighted, weights)
     learnt = learnt - np.linalg.inv(problem.inverse)
     covariance = prior.covariance + problem.following.T @ learnt @ problem.following
     away = problem.mode(weights @ weighted) - prior.logs[problem.active]
