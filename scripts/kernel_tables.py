@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from estimator.costs.kernel_tables import FOLDER, PACKAGE, SERVERS, SYSTEMS, coded
+from estimator.costs.kernel_tables import FOLDER, PACKAGE, SERVERS, SYSTEMS
+from estimator.costs.latencies import coded
 
 # Tokens in a pass beyond these are not looked up. The last is held beyond.
 MOST_ROWS = 8192

@@ -10,14 +10,14 @@ shapes. Only looked-up tables are read.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from estimator.costs.latencies import Curves, decoded, on_grid
 from simulator.cost.fitted.kernel_tables import KernelTables
 
 PACKAGE = "aiconfigurator-core"
@@ -34,8 +34,6 @@ REREADING = ("a100-80gb", "l40s")  # where vLLM's attention is FlashAttention 2
 ANY_SERVER = "vllm"
 # Sizes of heads that were measured; times of others lie between the nearest two.
 _HEAD_SIZES = (64, 128, 192, 256, 512)
-# Logarithms of nanoseconds are stored in steps of this.
-_STEP = 0.002
 # Shapes whose measured shares of the peak rate are averaged for another shape, and how far (in
 # doublings of its sides) the nearest may be.
 _NEAREST, _FARTHEST = 4, 2.0
@@ -49,35 +47,6 @@ def missing(gpu: str, engine: str | None) -> str | None:
     if engine is not None and engine not in SERVERS:
         return f"no kernels were measured for {engine} (only for {', '.join(SERVERS)})"
     return None
-
-
-def coded(seconds: ArrayLike) -> NDArray[np.int16]:
-    """Returns latencies as steps of their logarithms, each less the one before in its curve."""
-    steps = np.rint(np.log(np.asarray(seconds) * 1e9) / _STEP)
-    return np.diff(steps, prepend=0.0).astype(np.int16)
-
-
-def decoded(steps: NDArray[np.int16]) -> NDArray[np.float64]:
-    """Returns the latencies in seconds of `coded`."""
-    return np.asarray(np.exp(steps.cumsum(axis=-1, dtype=float) * _STEP) / 1e9)
-
-
-@dataclass(frozen=True, eq=False)
-class Curves:
-    """A table of latencies: one curve over numbers of rows for each measured shape.
-
-    shapes: position of each shape's curve by its sides.
-    rows: increasing numbers of rows. seconds: latencies by shape and rows.
-    """
-
-    shapes: Mapping[tuple[int, ...], int]
-    rows: NDArray[np.float64]
-    seconds: NDArray[np.float64]
-
-    def at(self, shape: tuple[int, ...], rows: float) -> float:
-        """Returns a measured shape's latency; beyond the last rows it grows in proportion."""
-        beyond = max(rows / self.rows[-1], 1.0)
-        return float(np.interp(rows, self.rows, self.seconds[self.shapes[shape]])) * float(beyond)
 
 
 class MeasuredKernels(KernelTables):
@@ -132,15 +101,12 @@ class MeasuredKernels(KernelTables):
         seconds = []
         for size in dict.fromkeys((below, above)):
             name = f"attention/{0 if key_heads == heads else key_heads}-{size}"
-            arrays = ("attention/batches", "attention/contexts", f"{name}/at", name)
-            named = tuple(f"{self._server}/{array}" for array in arrays)
             try:
-                batches, contexts, measured, _ = _arrays(self._gpu, named)
+                grid = _grid(self._gpu, self._server, name)
             except KeyError:
                 what = f"attention of {key_heads} key heads of {head_size}"
                 raise self._unmeasured(what) from None
-            axes, grid = (measured, batches, contexts), _latencies(self._gpu, named[-1])
-            seconds.append(_between(axes, grid, (heads, batch, context)))
+            seconds.append(on_grid(*grid, (heads, batch, context)))
         share = (head_size - below) / (above - below) if above > below else 0.0
         return seconds[0] * (1 - share) + seconds[-1] * share
 
@@ -193,10 +159,19 @@ def _latencies(gpu: str, name: str) -> NDArray[np.float64]:
 
 
 @cache
+def _grid(gpu: str, server: str, name: str) -> tuple[list[list[int]], NDArray[np.float64]]:
+    """Returns the heads, batches and contexts at which an attention was measured, and its times."""
+    axes = (f"{name}/at", "attention/batches", "attention/contexts")
+    named = (*(f"{server}/{axis}" for axis in axes), f"{server}/{name}")
+    *measured, _ = _arrays(gpu, named)
+    return [axis.tolist() for axis in measured], _latencies(gpu, named[-1])
+
+
+@cache
 def _curves(gpu: str, name: str) -> Curves:
     sides, rows = _arrays(gpu, (f"{name}/at", f"{name}/rows"))
     shapes = {tuple(pair): position for position, pair in enumerate(sides.tolist())}
-    return Curves(shapes, rows.astype(np.float64), _latencies(gpu, name))
+    return Curves(shapes, rows.astype(np.float64).tolist(), _latencies(gpu, name))
 
 
 @cache
@@ -220,21 +195,6 @@ def _roof_seconds(roof: NDArray[np.float64], rows: int, shape: tuple[int, ...]) 
     outputs, inputs = shape
     moved = rows * outputs + rows * inputs + outputs * inputs
     return float(max(roof[0] * moved, roof[1] * rows * outputs * inputs))
-
-
-def _between(
-    axes: Sequence[NDArray[np.uint32]], seconds: NDArray[np.float64], point: Sequence[int]
-) -> float:
-    """Returns the latency at a point of a grid, linear on each axis, and in proportion beyond."""
-    beyond = 1.0
-    for axis, value in zip(axes, point, strict=True):
-        inside = min(max(value, int(axis[0])), int(axis[-1]))
-        beyond *= value / inside
-        above = max(int(np.searchsorted(axis, inside)), 1) if len(axis) > 1 else 0
-        below = max(above - 1, 0)
-        share = (inside - axis[below]) / (axis[above] - axis[below]) if above else 0.0
-        seconds = seconds[below] * (1 - share) + seconds[above] * share
-    return float(seconds) * beyond
 
 
 def _format_name(bytes_per_weight: float, system: str, *, routed: bool = False) -> str:

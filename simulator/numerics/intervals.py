@@ -6,7 +6,7 @@ Files name their level in the field `confidence`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import sqrt
 from statistics import NormalDist
 
@@ -88,11 +88,31 @@ def quantiles(rising: Floats, share: ArrayLike) -> Floats:
 
     The i-th smallest of N draws is the quantile of (i + 1/2) / N; linear between two draws.
     """
-    last = rising.shape[-1] - 1
-    place = np.clip((last + 1) * np.asarray(share) - 0.5, 0, last)
+    return _between(rising, *_places(rising.shape[-1], np.asarray(share)))
+
+
+def spread(rising: Floats, count: int) -> Floats:
+    """Returns `count` quantiles of rising draws, shape (count,), at shares (r + 1/2) / count."""
+    return _between(rising, *_middles(len(rising), count))
+
+
+@lru_cache(maxsize=8)
+def _middles(draws: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    return _places(draws, (np.arange(count) + 0.5) / count)
+
+
+def _places(draws: int, share: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    """Returns between which two of the rising draws quantiles lie, and how far from the first."""
+    place = np.clip(draws * share - 0.5, 0, draws - 1)
     low = place.astype(np.int64)
-    below, above = rising[..., low], rising[..., np.minimum(low + 1, last)]
-    return np.asarray(below + (above - below) * (place - low))
+    return low, np.minimum(low + 1, draws - 1), place - low
+
+
+def _between(
+    rising: Floats, low: NDArray[np.int64], high: NDArray[np.int64], share: Floats
+) -> Floats:
+    below = rising[..., low]
+    return np.asarray(below + (rising[..., high] - below) * share)
 
 
 # Column of `normal_column` that errors of an acceptance take.

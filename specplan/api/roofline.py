@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,7 @@ class Roofline(Deployed, Loads, Costs):
         `cost_model` is the data sheet's roofline.
         """
         deployment = deployment_of(self)
+        most = cache(lambda context: most_batch(deployment, context=context))
         if self.cost_model == DATA_SHEET:
             if self.runs:
                 raise ValueError("`runs` cannot be combined with `cost_model` roofline")
@@ -137,7 +139,7 @@ class Roofline(Deployed, Loads, Costs):
                     roofline_cost(
                         deployment, context=load.context, batch=load.batch, max_gamma=max_gamma
                     ),
-                    self._load(deployment, load),
+                    self._load(deployment, load, most(load.context)),
                 )
                 for load in loads
             )
@@ -161,13 +163,16 @@ class Roofline(Deployed, Loads, Costs):
                 deployment,
                 load,
                 ParametricCost(cost.posterior, load),
-                replace(self._load(deployment, load), **changed),
+                replace(self._load(deployment, load, most(load.context)), **changed),
             ).with_setting(zero=measured_zero(self.runs, load.batch))
             for load in loads
         )
 
-    def _load(self, deployment: Deployment, point: LoadPoint) -> Load:
-        """Returns the load on one GPU, with costs by the data sheet's roofline."""
+    def _load(self, deployment: Deployment, point: LoadPoint, most: int) -> Load:
+        """Returns the load on one GPU, with costs by the data sheet's roofline.
+
+        most: largest batch that fits into memory.
+        """
         hardware, gpus = deployment.hardware, deployment.conditions.gpus
         at = {"context": point.context, "batch": point.batch}
         return Load(
@@ -186,7 +191,7 @@ class Roofline(Deployed, Loads, Costs):
             draft_overhead=draft_overhead_share(deployment, **at),
             speeds=(MEASURED_LOW, MEASURED_HIGH),
             memory_gb=hardware.memory_bytes / 1e9,
-            most_batch=most_batch(deployment, context=point.context),
+            most_batch=most,
             cost_model=DATA_SHEET,
         )
 

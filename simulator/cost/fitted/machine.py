@@ -35,6 +35,7 @@ PARAMETERS = (
     "recache",  # time of reading it for a sequence's further tokens, over its time at the roofs
 )
 COUNT = len(PARAMETERS)
+_PLACES = {name: place for place, name in enumerate(PARAMETERS)}
 # Amounts of PARAMETERS, at least 0, then seconds that no parameter scales: shape (COUNT + 1,).
 Work = Floats
 
@@ -44,9 +45,9 @@ def work(*, fixed: float = 0.0, **amounts: float) -> Work:
     vector = np.zeros(COUNT + 1)
     vector[COUNT] = fixed
     for name, amount in amounts.items():
-        if name not in PARAMETERS:
+        if name not in _PLACES:
             raise ValueError(f"parameter must be one of {', '.join(PARAMETERS)}, got {name}")
-        vector[PARAMETERS.index(name)] = amount
+        vector[_PLACES[name]] = amount
     return vector
 
 

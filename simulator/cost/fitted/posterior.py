@@ -15,7 +15,7 @@ large deviation take their quantiles from more draws.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,7 +26,7 @@ from simulator.cost.fitted.machine import Machine, Work, seconds_of, work
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import LoadPoint, Run, impossible, log_gains
 from simulator.numerics.arguments import Floats
-from simulator.numerics.intervals import Forecast, median, quantiles
+from simulator.numerics.intervals import Forecast, median, spread
 from simulator.numerics.lattice import DRAWS, WIDE
 
 # Quantities whose logarithm deviates by more than this take their quantiles from WIDE draws.
@@ -154,58 +154,64 @@ class Posterior:
         known = self._known.setdefault(load, {})
         missing = sorted({*gammas} - {0} - known.keys())
         if missing or 0 not in known:
-            laws = self._laws(load, [0, *missing], self.draws(DRAWS))
+            every = [0, *missing]
+            works = dict(zip(every, self._works(load, every), strict=True))
+            values, allowed = self._laws(load, works, self.draws(DRAWS))
+            wide = {*np.array(every)[values.std(axis=1) > _WIDE].tolist()}
             if self.bare is not None:
-                laws.pop(0)
                 known[0] = self.bare.plain(load)
-            wide = [gamma for gamma, (values, _) in laws.items() if values.std() > _WIDE]
-            many = self._laws(load, wide, self.draws(WIDE)) if wide else {}
-            for gamma, (values, allowed) in laws.items():
-                allowed = many[gamma][1] if gamma in wide else allowed
-                known[gamma] = conditioned(values, allowed)
-        return np.stack([known[gamma] for gamma in gammas], axis=1)
+                wide -= {0}
+            some = {gamma: works[gamma] for gamma in sorted({0, *wide})}
+            many = self._laws(load, some, self.draws(WIDE))[1] if wide else allowed
+            for row, gamma in enumerate(every):
+                if gamma > 0 or self.bare is None:
+                    rising = many([*some].index(gamma)) if gamma in wide else allowed(row)
+                    known[gamma] = conditioned(values[row], rising)
+        return np.stack([known[gamma] for gamma in gammas]).T
 
     def _laws(
-        self, load: LoadPoint, gammas: Sequence[int], draws: Draws
-    ) -> dict[int, tuple[Floats, Floats]]:
-        """Returns draws of `plain` (γ = 0) and `ratios`, and the draws that physics allows, rising.
+        self, load: LoadPoint, works: Mapping[int, Work], draws: Draws
+    ) -> tuple[Floats, Callable[[int], Floats]]:
+        """Returns draws of `plain` and `ratios`, and maps a row to those that physics allows.
 
-        Where it allows none, all take the bound.
+        Draws have shape (n, draws). Those allowed rise; where there is none, all take the bound.
+        works: by γ; the first of γ = 0.
         """
         # Runs, or passes that are read again, replace the bound of the data sheet.
         bounded = not self.runs and self.machine.rejected is None
         least = self.machine.least_seconds(load) if bounded else 0.0
         lowest = np.log(least) if least > 0 else -np.inf
-        drafted = [gamma for gamma in gammas if gamma > 0]
-        logs = self._free(load, [0, *drafted], draws)
-        plain, physical = logs[0], logs[0] >= lowest
-        laws = {0: (plain, np.sort(plain[physical]) if physical.any() else np.array([lowest]))}
-        ratios = np.subtract(plain, logs[1:], out=logs[1:])
-        every = physical.all()
-        for gamma, ratio in zip(drafted, ratios, strict=True):
-            rising = np.sort(ratio if every else ratio[physical])
-            allowed = rising[: np.searchsorted(rising, 0.0, side="right")]  # a block is no faster
-            laws[gamma] = ratio, allowed if len(allowed) > 0 else np.zeros(1)
-        return laws
+        laws = self._free(load, works, draws)
+        np.subtract(laws[0], laws[1:], out=laws[1:])
+        physical = laws[0] >= lowest
+        every = bool(physical.all())
 
-    def _free(self, load: LoadPoint, gammas: Sequence[int], draws: Draws) -> Floats:
+        def allowed(row: int) -> Floats:
+            rising = np.sort(laws[row] if every else laws[row, physical])
+            if row > 0:  # a block is no faster than a step
+                rising = rising[: np.searchsorted(rising, 0.0, side="right")]
+            return rising if len(rising) > 0 else np.array([0.0 if row > 0 else lowest])
+
+        return laws, allowed
+
+    def _free(self, load: LoadPoint, works: Mapping[int, Work], draws: Draws) -> Floats:
         """Returns draws of log seconds of a step or block at each γ, shape (n, draws)."""
         loads = list(dict.fromkeys(place.load for place in draws.places))
         group, count = loads.index(load) if load in loads else len(loads), len(draws.scales)
         # They do not depend on a load without runs, of which a schedule has many.
-        if left := [gamma for gamma in gammas if (group, count, gamma) not in self._drawn]:
+        if left := [gamma for gamma in works if (group, count, gamma) not in self._drawn]:
             scales = np.array(self.prior.jumps)[draws.scales, 0]
             columns = drawn([Place(load, gamma) for gamma in left], group, scales, self.prior)
             self._drawn.update(((group, count, gamma), row.copy())
                                for gamma, row in zip(left, columns.T, strict=True))  # fmt: skip
-        works = self._works(load, gammas)
-        seconds = works[:, :-1] @ draws.parameters.T
-        seconds += works[:, -1:]
+        amounts = np.array([*works.values()])
+        seconds = amounts[:, :-1] @ draws.parameters.T
+        seconds += amounts[:, -1:]
         np.log(seconds, out=seconds)
-        for row, gamma in zip(seconds, gammas, strict=True):
+        for row, gamma in zip(seconds, works, strict=True):
             row += self._drawn[group, count, gamma]
         if load in loads:
-            shared = covariance([Place(load, gamma) for gamma in gammas], draws.places, self.prior)
+            shared = covariance([Place(load, gamma) for gamma in works], draws.places, self.prior)
             for scale, matrix in enumerate(shared):
                 these = draws.scales == scale
                 seconds[:, these] += matrix @ draws.factors[these].T
@@ -225,6 +231,6 @@ def conditioned(values: Floats, allowed: Floats) -> Floats:
     """
     if len(allowed) == len(values):
         return values
-    draws, shares = np.empty(len(values)), (np.arange(len(values)) + 0.5) / len(values)
-    draws[np.argsort(values)] = quantiles(allowed, shares)
+    draws = np.empty(len(values))
+    draws[np.argsort(values)] = spread(allowed, len(values))
     return draws

@@ -19,9 +19,8 @@ from estimator.costs.kernel_tables import (
     SERVERS,
     SYSTEMS,
     MeasuredKernels,
-    coded,
-    decoded,
 )
+from estimator.costs.latencies import coded, decoded
 from specplan.main import main
 from tests.estimator.costs.kernel_oracle import LibraryKernels
 
