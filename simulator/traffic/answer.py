@@ -157,12 +157,13 @@ def answer(request: TrafficRequest) -> Traffic:
     most, without = float(pair.max_rate), float(pair.max_rate_without)
     crossing, drawn = float(pair.break_even()), request.drawn
     near = min(crossing, 0.999 * most) or 1e-3 * most
-    *advised, at_crossing = pair.advice([*rates, near], drawn)
+    loads = [*rates, near]
+    *advised, at_crossing = pair.advice(loads, drawn)
     gammas, demand = scheduled(pair, drawn), pair.demand
     states = {}
     if drawn is not None:
         used = {0, *(advice.named for advice in advised)}
-        states = {gamma: drawn.under(gamma, rates) for gamma in used}
+        states = {gamma: drawn.under(gamma, loads) for gamma in used}
     rows, simulated = [], []
     for place, (rate, advice) in enumerate(zip(rates, advised, strict=True)):
         for gamma in (0, advice.named):

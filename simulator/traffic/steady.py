@@ -97,6 +97,11 @@ def steady(server: Server, demand: Demand, gamma: int, rate: ArrayLike) -> Stead
     rate: λ, requests per second, above 0, shape (rates,) or (draws, rates).
     """
     rates = np.atleast_1d(np.asarray(rate, dtype=np.float64))
+    load = (demand, gamma, rates.shape, rates.tobytes())
+    return server.derived(load, lambda: _steady(server, demand, gamma, rates))
+
+
+def _steady(server: Server, demand: Demand, gamma: int, rates: Floats) -> Steady:
     present = population(server, demand, gamma)
     most = present.max_rate
     sustained = np.where(rates < most[..., None], rates, np.nan)

@@ -31,7 +31,7 @@ from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.problem import Problem, weighted_covariance
 from simulator.cost.fitted.runs import LoadPoint, Run, impossible, pooled
 from simulator.cost.setting import CostSetting
-from simulator.numerics.arguments import Floats
+from simulator.numerics.arguments import Floats, integers
 from simulator.numerics.elementwise import by_gamma
 from simulator.numerics.lattice import normal_column
 
@@ -129,6 +129,8 @@ class ParametricCost(Cost):
             ratio = self.posterior.median(self.point, n)
             return self.baseline_seconds / exp(ratio) - float(self.drafting_seconds(n))
 
+        lengths = {1, *integers("gamma", gamma).ravel().tolist()} - {0}
+        self.posterior.ratios(self.point, sorted(lengths))  # all at once, in less time
         return by_gamma(gamma, seconds)
 
     def reading_again(self, rejected: Callable[[int], Floats]) -> ParametricCost:

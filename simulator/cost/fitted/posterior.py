@@ -15,7 +15,7 @@ large deviation take their quantiles from more draws.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -70,6 +70,7 @@ class Posterior:
     bare: Posterior | None = None
     _known: dict[LoadPoint, dict[int, Floats]] = field(default_factory=dict, init=False, repr=False)
     _medians: dict[tuple[LoadPoint, int], float] = field(default_factory=dict, init=False)
+    _worked: dict[tuple[LoadPoint, int], Work] = field(default_factory=dict, init=False, repr=False)
     _drawn: dict[tuple[int, int, int], Floats] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -155,33 +156,32 @@ class Posterior:
         missing = sorted({*gammas} - {0} - known.keys())
         if missing or 0 not in known:
             every = [0, *missing]
-            works = dict(zip(every, self._works(load, every), strict=True))
-            values, allowed = self._laws(load, works, self.draws(DRAWS))
+            values, allowed = self._laws(load, every, self.draws(DRAWS))
             wide = {*np.array(every)[values.std(axis=1) > _WIDE].tolist()}
             if self.bare is not None:
                 known[0] = self.bare.plain(load)
                 wide -= {0}
-            some = {gamma: works[gamma] for gamma in sorted({0, *wide})}
+            some = sorted({0, *wide})
             many = self._laws(load, some, self.draws(WIDE))[1] if wide else allowed
             for row, gamma in enumerate(every):
                 if gamma > 0 or self.bare is None:
-                    rising = many([*some].index(gamma)) if gamma in wide else allowed(row)
+                    rising = many(some.index(gamma)) if gamma in wide else allowed(row)
                     known[gamma] = conditioned(values[row], rising)
         return np.stack([known[gamma] for gamma in gammas]).T
 
     def _laws(
-        self, load: LoadPoint, works: Mapping[int, Work], draws: Draws
+        self, load: LoadPoint, gammas: Sequence[int], draws: Draws
     ) -> tuple[Floats, Callable[[int], Floats]]:
         """Returns draws of `plain` and `ratios`, and maps a row to those that physics allows.
 
         Draws have shape (n, draws). Those allowed rise; where there is none, all take the bound.
-        works: by γ; the first of γ = 0.
+        gammas: 0, and then others.
         """
         # Runs, or passes that are read again, replace the bound of the data sheet.
         bounded = not self.runs and self.machine.rejected is None
         least = self.machine.least_seconds(load) if bounded else 0.0
         lowest = np.log(least) if least > 0 else -np.inf
-        laws = self._free(load, works, draws)
+        laws = self._free(load, gammas, draws)
         np.subtract(laws[0], laws[1:], out=laws[1:])
         physical = laws[0] >= lowest
         every = bool(physical.all())
@@ -194,31 +194,34 @@ class Posterior:
 
         return laws, allowed
 
-    def _free(self, load: LoadPoint, works: Mapping[int, Work], draws: Draws) -> Floats:
+    def _free(self, load: LoadPoint, gammas: Sequence[int], draws: Draws) -> Floats:
         """Returns draws of log seconds of a step or block at each γ, shape (n, draws)."""
         loads = list(dict.fromkeys(place.load for place in draws.places))
         group, count = loads.index(load) if load in loads else len(loads), len(draws.scales)
         # They do not depend on a load without runs, of which a schedule has many.
-        if left := [gamma for gamma in works if (group, count, gamma) not in self._drawn]:
+        if left := [gamma for gamma in gammas if (group, count, gamma) not in self._drawn]:
             scales = np.array(self.prior.jumps)[draws.scales, 0]
             columns = drawn([Place(load, gamma) for gamma in left], group, scales, self.prior)
             self._drawn.update(((group, count, gamma), row.copy())
                                for gamma, row in zip(left, columns.T, strict=True))  # fmt: skip
-        amounts = np.array([*works.values()])
-        seconds = amounts[:, :-1] @ draws.parameters.T
-        seconds += amounts[:, -1:]
+        works = self._works(load, gammas)
+        seconds = works[:, :-1] @ draws.parameters.T
+        seconds += works[:, -1:]
         np.log(seconds, out=seconds)
-        for row, gamma in zip(seconds, works, strict=True):
+        for row, gamma in zip(seconds, gammas, strict=True):
             row += self._drawn[group, count, gamma]
         if load in loads:
-            shared = covariance([Place(load, gamma) for gamma in works], draws.places, self.prior)
+            shared = covariance([Place(load, gamma) for gamma in gammas], draws.places, self.prior)
             for scale, matrix in enumerate(shared):
                 these = draws.scales == scale
                 seconds[:, these] += matrix @ draws.factors[these].T
         return seconds
 
     def _works(self, load: LoadPoint, gammas: Sequence[int]) -> Work:
-        return np.array([self.machine.token_work(load, gamma, 1.0) for gamma in gammas])
+        for gamma in gammas:
+            if (load, gamma) not in self._worked:
+                self._worked[load, gamma] = self.machine.token_work(load, gamma, 1.0)
+        return np.array([self._worked[load, gamma] for gamma in gammas])
 
 
 def conditioned(values: Floats, allowed: Floats) -> Floats:
