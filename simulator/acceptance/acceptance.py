@@ -31,6 +31,7 @@ class Source:
     temperature: temperature of the target; None: not known.
     quiet: whether the machine was quiet while the acceptance was measured; None: not known.
     notes: sentences for readers of a plan.
+    recorded: device and date of the profile; "" for what was not recorded.
     """
 
     counted: bool = False
@@ -39,6 +40,7 @@ class Source:
     temperature: float | None = None
     quiet: bool | None = None
     notes: tuple[str, ...] = ()
+    recorded: str = ""
 
     @property
     def sampling(self) -> str:

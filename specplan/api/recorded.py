@@ -190,6 +190,7 @@ class Recorded(Loads, Costs):
             temperature=profile.setup.sampling.get("temperature"),
             quiet=profile.clock.quiet,
             notes=tuple(notes),
+            recorded=", ".join(filter(None, [profile.setup.device, profile.setup.date])),
         )
         if contexts is None and isinstance(acceptance, Replayed):
             acceptance = replace(acceptance, by_context=())

@@ -15,6 +15,7 @@ from simulator.cost.c_by_sizes import expected_c, questions_c
 from simulator.cost.fitted.contradictions import contradictions
 from simulator.numerics.intervals import percent
 from specplan.reports.advice import advice_lines
+from specplan.reports.basis import origin_text
 from specplan.reports.deployment import does_not_fit, graphs_line, load_notes
 from specplan.reports.output import warn
 from specplan.reports.table import (
@@ -57,7 +58,7 @@ def plan_text(plan: Plan) -> str:
     if not curve.in_doubt:
         columns.append(("operations", "{operations_factor:.2f}"))
     lines = [
-        _origin(plan),
+        f"How many tokens to draft (K), from {origin_text(plan)}.",
         _assumptions(plan),
         *([] if load is None else load_notes(plan, load)),
         *notes_of(plan),
@@ -85,23 +86,6 @@ def plan_text(plan: Plan) -> str:
         else:
             lines += ["", f"{drawn_by(way)}:", plan_text(other)]
     return folded("\n".join(lines))
-
-
-def _origin(plan: Plan) -> str:
-    """Returns what is planned and from what, for readers who do not know alpha and c."""
-    cost, kind, load = plan.cost, plan.acceptance.kind, plan.setting.load
-    accepted = {"replay": "the profile's texts"}.get(kind, "your acceptance rate")
-    if plan.acceptance.source.counted:
-        accepted = "counted acceptance"
-    runs, taken = len(cost.own_runs), "your times"
-    if load is not None:
-        taken = f"a model of {load.gpu}" if load.gpu else f"costs {load.origin}"
-    elif not cost.in_seconds:
-        taken = "your c"
-    if runs > 0:
-        measured = "1 run" if runs == 1 else f"{runs} runs"
-        taken = measured if load is None else f"{taken} and {measured}"
-    return f"How many tokens to draft (K), from {accepted} and {taken}."
 
 
 def _assumptions(plan: Plan) -> str:

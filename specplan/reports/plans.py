@@ -11,6 +11,7 @@ from simulator.cost.c_by_sizes import expected_c, questions_c
 from simulator.cost.fitted.runs import Run
 from simulator.numerics.intervals import CONFIDENCE
 from specplan.reports.advice import NOT_CALIBRATED, break_even_text, break_evens
+from specplan.reports.basis import basis_text
 from specplan.reports.deployment import (
     cost_json,
     gpus_of,
@@ -53,11 +54,13 @@ def plans_json(
         named = [
             {"draft": name, **plan_fields(row)} for name, row in zip(drafts, rows, strict=True)
         ]
-        return {"rows": named, "best_draft": drafts[0], "sentence": fastest(rows, drafts)}
+        opening = {"sentence": fastest(rows, drafts), "basis": basis_text(rows)}
+        return {**opening, "rows": named, "best_draft": drafts[0]}
     if len(rows) == 1:
         return plan_json(rows[0])
     runs = runs_of(rows)
-    data: dict[str, Any] = {"rows": [plan_fields(row, runs) for row in rows]}
+    fields = [plan_fields(row, runs) for row in rows]
+    data: dict[str, Any] = {"basis": basis_text(rows), "rows": fields}
     if of_loads(rows):
         from specplan.reports.contexts import contexts_json
         from specplan.reports.zero import break_evens_json
@@ -70,7 +73,7 @@ def plans_json(
 
 def plan_json(plan: Plan) -> dict[str, Any]:
     """Returns the JSON object of one plan; raises ArithmeticError on impossible predictions."""
-    data = {**plan_fields(plan), "curve": points_of(plan)}
+    data = {"basis": basis_text([plan]), **plan_fields(plan), "curve": points_of(plan)}
     sampling = plan.acceptance.source.draft_sampling
     if plan.other is not None and sampling is not None:
         from specplan.reports.profile import samplings_json

@@ -82,7 +82,7 @@ def traffic_text(
     request: TrafficRequest, answer: Traffic, data: Mapping[str, Any], notes: Sequence[str] = ()
 ) -> str:
     """Returns a table of rates, capacities and advice; data: the result of `traffic_json`."""
-    pair = request.pair
+    pair, legend = request.pair, list[str]()
     rows = [_cells(row, cells) for row, cells in zip(answer.rows, data["rows"], strict=True)]
     for slow, quick, cells in zip(answer.rows[::2], answer.rows[1::2], rows[1::2], strict=True):
         if slow.stable and quick.stable:
@@ -101,6 +101,7 @@ def traffic_text(
         columns.append(("K by batch", "{faster:+.1f} %"))
     if answer.draws:
         columns += [("gain", "{chance} %"), ("risk of overload", "{risk}")]
+        legend = [_RISK]
     chances = {row.rate: row.gain_probability for row in answer.rows if row.gamma}
     interval, without = (
         "" if ends is None else f" ({percent()}: {ends[0]:.3g} to {ends[1]:.3g})"
@@ -133,18 +134,18 @@ def traffic_text(
     lines.append(f"{what} by batch: {', '.join(ranges)}. {apart}")
     if len(answer.schedule) > 1:
         lines.append("K by batch: how much faster requests are if K changes so with the batch.")
-    lines += fine_print(request, answer)
+    lines += [*legend, *fine_print(request, answer)]
     simulated = ["", simulated_table(request, answer.simulated)] if answer.simulated else []
     rates = table(rows, columns, note=lambda cells: cells["note"])
     return "\n".join([rates, "", *map(folded, lines), *simulated, *map(folded, notes)])
 
 
 def fine_print(request: TrafficRequest, answer: Traffic) -> list[str]:
-    """Returns sentences on the columns, on times that may be too short, and on captured graphs."""
+    """Returns sentences on times that may be too short, and on captured graphs."""
     near = [row for row in answer.rows if row.near_capacity and not answer.simulated]
     short = [_SHORT[min(row.trusted for row in near)]] if near else []
     gammas = {row.gamma for row in answer.rows} - {0}
-    return [*[_RISK] * bool(answer.draws), *short, *server_lines(request.pair, gammas)]
+    return [*short, *server_lines(request.pair, gammas)]
 
 
 def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:

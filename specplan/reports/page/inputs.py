@@ -86,9 +86,19 @@ class Document:
     @property
     def inputs(self) -> list[tuple[str, str]]:
         stated = [(name.removeprefix("--"), value) for name, value in self.options.items()]
-        cost = self.data.get("cost")
-        source = cost.get("source") if isinstance(cost, Mapping) else None
-        return [*stated, ("cost", source)] if source is not None else stated
+        return [*stated, *(("cost", source) for source in self._sources)]
+
+    @property
+    def basis(self) -> str:
+        """The evidence behind the numbers: the answer's own sentence, or the source of costs."""
+        return self.data.get("basis") or " ".join(f"Costs {source}." for source in self._sources)
+
+    @property
+    def _sources(self) -> list[str]:
+        """The sources of the costs of the answer, or of its rows or machines, each once."""
+        parts = [self.data, *(self.data.get("rows") or ()), *(self.data.get("machines") or ())]
+        costs = [part["cost"] for part in parts if isinstance(part.get("cost"), Mapping)]
+        return list(dict.fromkeys(cost["source"] for cost in costs if cost.get("source")))
 
 
 def _model(value: str) -> str:

@@ -1,7 +1,7 @@
 """A page: one HTML file that contains its style, scripts, charts and numbers."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,8 @@ def sections(inputs: Inputs, exported: Flags) -> list[Section]:
 def section(document: Document) -> Section:
     """Returns the section of a command's JSON; refuses JSON that lacks what the command writes."""
     try:
-        return in_words(_SECTIONS[document.kind](document))
+        made = _SECTIONS[document.kind](document)
+        return in_words(replace(made, basis=made.basis or document.basis))
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         name = document.file or "the answer"
         raise ValueError(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from specplan.reports import table
+from specplan.reports.page.words import words_in
 
 # The draft length as JSON names it, but no option: with a number, and without.
 _AT_GAMMA = re.compile(r"(?<![-\w])(?:gamma|γ)(?: =)? (\d[\w,]*)")
@@ -112,13 +113,14 @@ class Section:
 
     about: model, machine and file.
     headline: the advice.
+    basis: the evidence behind the numbers: runs with device and date, kernels, roofline.
     sure: sentences on how reliable the advice is.
     charts: the main picture first.
     flags: the flags that set the advice, by server.
     export: how to get flags, if there are none; "": not said.
     inputs: names and values of the inputs of the answer.
     command: the command that repeats the answer; None: not recorded.
-    notes: fine print.
+    notes: fine print: facts about the answer. Meanings of columns are in `words`.
     explorer: grid of the sliders (`explorer.grid_json`); None: no sliders.
     """
 
@@ -134,10 +136,16 @@ class Section:
     command: str | None = None
     notes: Sequence[str] = ()
     explorer: Mapping[str, Any] | None = None
+    basis: str = ""
 
     @property
     def title(self) -> str:
         return ": ".join(filter(None, [self.kind, self.about]))
+
+    @property
+    def words(self) -> list[tuple[str, str]]:
+        """The words that need a meaning and are shown, each with its meaning."""
+        return words_in(self)
 
 
 def in_words(section: Section) -> Section:
