@@ -196,6 +196,11 @@ class Setup:
     engine_version: str | None = None
     flags: tuple[str, ...] = ()
 
+    @property
+    def recorded(self) -> str:
+        """Device and date, without those that are not known."""
+        return ", ".join(filter(None, [self.device, self.date]))
+
     def here(self, libraries: Iterable[str]) -> Setup:
         """Returns the setup with today's date, this machine and the libraries' versions added."""
         versions = {name: version(name) for name in libraries}

@@ -73,10 +73,7 @@ class Acceptance(ABC):
 
     @property
     def alpha(self) -> float:
-        """The acceptance rate α in [0, 1]; by default of a block's first drafted token.
-
-        An α from counts assumes i.i.d. acceptance.
-        """
+        """The acceptance rate α in [0, 1], i.i.d. if counted; by default of the first token."""
         return float(self.tokens_per_call(1)) - 1
 
     @property

@@ -174,8 +174,7 @@ class Recorded(Loads, Costs):
                 acceptance = Iid(alpha, drafting.acceptance.observed_gamma)
                 notes.append(
                     f"Lenience {lenience:g}: not lossless, a token may come up to {1 / lenience:g} "
-                    "times as often\nas in the target's distribution; acceptances are taken as "
-                    "i.i.d."
+                    "times as often\nas in the target's distribution; acceptances taken as i.i.d."
                 )
         if acceptance.is_lower_bound:
             notes.append(
@@ -190,7 +189,7 @@ class Recorded(Loads, Costs):
             temperature=profile.setup.sampling.get("temperature"),
             quiet=profile.clock.quiet,
             notes=tuple(notes),
-            recorded=", ".join(filter(None, [profile.setup.device, profile.setup.date])),
+            recorded=profile.setup.recorded,
         )
         if contexts is None and isinstance(acceptance, Replayed):
             acceptance = replace(acceptance, by_context=())

@@ -38,9 +38,9 @@ def basis_text(rows: Sequence[Plan]) -> str:
 
 def _accepted(plan: Plan) -> str:
     source = plan.acceptance.source
-    if plan.acceptance.kind == "replay":
-        return "the profile's texts" + f" ({source.recorded})" * bool(source.recorded)
-    return "counted acceptance" if source.counted else "your acceptance rate"
+    text = {"replay": "the profile's texts"}.get(plan.acceptance.kind, "your acceptance rate")
+    text = "counted acceptance" if source.counted else text
+    return text + f" ({source.recorded})" * bool(source.recorded)
 
 
 def _stated(plan: Plan) -> str:

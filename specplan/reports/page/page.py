@@ -48,8 +48,8 @@ def sections(inputs: Inputs, exported: Flags) -> list[Section]:
 def section(document: Document) -> Section:
     """Returns the section of a command's JSON; refuses JSON that lacks what the command writes."""
     try:
-        made = _SECTIONS[document.kind](document)
-        return in_words(replace(made, basis=made.basis or document.basis))
+        answered = _SECTIONS[document.kind](document)
+        return in_words(replace(answered, basis=answered.basis or document.basis))
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         name = document.file or "the answer"
         raise ValueError(

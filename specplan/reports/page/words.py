@@ -121,7 +121,7 @@ def words_in(section: Any) -> list[tuple[str, str]]:
 
 
 def _texts(part: Any) -> Iterator[str]:
-    """Yields the texts of a section and of what it contains, without flags and commands."""
+    """Yields the texts of a section and its parts, without flags and commands."""
     if isinstance(part, str):
         yield part
     elif is_dataclass(part):
