@@ -6,7 +6,8 @@
 combines 1 % of its step's time with the error of its mean length, as in `tune`.
 Printed: runs, the loss against the best K, how often the interval of the advised K holds its
 noise-free speed-up, how often the advice is more than 1 % slower than its best run, and how much
-the stated speed-up is above the noise-free one.
+the stated speed-up is above the noise-free one. Below: the stated probability that the K of the end
+is faster than its closest measured rival, and how often it is.
 
 The stated gain of a plan's next run is compared with a simulation that does not use its formula: a
 world is drawn from the plan's own law, the run is made there, everything is planned again with it,
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from jumps import JUMPS, LOAD, Server, simulated
@@ -56,7 +58,7 @@ def tuned(server: Server, generator: np.random.Generator) -> tuple[Outlook, list
 
 def tunings(servers: int) -> None:
     print("jump   runs   loss  in interval  slower than its best run  stated too high by")
-    every = []
+    every, odds = [], []
     for jump in JUMPS:
         generator, rows = np.random.default_rng(round(1000 * jump)), []
         for _ in range(servers):
@@ -66,6 +68,11 @@ def tunings(servers: int) -> None:
             advised = now.best_run if now.advice.gamma > 0 else 0
             middle, low, high = now.gain(advised)
             best = max(truth[run.gamma] for run in runs)
+            rivals = now.advised(advised, None).faster_than if advised > 0 else {}
+            rivals.pop(0, None)
+            if rivals:
+                rival = min(rivals, key=rivals.__getitem__)
+                odds.append((rivals[rival], truth[advised] > truth[rival]))
             rows.append([len(runs), truth.max() - truth[advised],
                          low <= np.exp(truth[advised]) <= high,
                          truth[advised] < best - 0.01,
@@ -73,6 +80,12 @@ def tunings(servers: int) -> None:
         every.append(np.mean(rows, axis=0))
         _print(f"{100 * jump:3.0f} %", every[-1])
     _print(" mean", np.mean(every, axis=0))
+    stated, faster = np.array(odds).T
+    print("odds against the closest rival: tunings, stated on average, faster")
+    for low, high in pairwise((0.0, 0.5, 0.7, 0.9, 1.001)):
+        some = (low <= stated) & (stated < high)
+        shares = (100 * float(values[some].mean()) for values in (stated, faster))
+        print(f"{low:.1f} to {min(high, 1):.1f}  {some.sum():4d}", *map("{:5.1f} %".format, shares))
 
 
 def _print(name: str, row: Sequence[float]) -> None:

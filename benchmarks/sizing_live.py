@@ -34,6 +34,7 @@ from engines.engine import Setting
 from engines.kind import EngineSettings, Models, engine_kinds
 from estimator.loading.folders import folder_pair
 from estimator.settings import PromptSettings
+from estimator.timing.machine import machine
 from simulator.numerics.arguments import Floats
 from simulator.traffic.steady import max_rate
 
@@ -72,13 +73,6 @@ def in_turns(
     for thread in threads:
         thread.join()
     return answers
-
-
-def machine() -> str:
-    """Returns the number of cores and the processor's name."""
-    text = Path("/proc/cpuinfo").read_text()
-    names = [line.partition(":")[2].strip() for line in text.splitlines() if "model name" in line]
-    return f"{len(names)} cores, {names[0]}"
 
 
 def main() -> None:

@@ -63,6 +63,7 @@ class Outlook:
         self._times = token_seconds(acceptance, cost, np.arange(1, longest + 1))
         used = [run for run in at_load if run.gamma not in posterior.left_out(load)]
         ran = [run.gamma for run in used if 0 < run.gamma <= longest]
+        self._ran = sorted({run.gamma for run in used if run.gamma <= longest})
         best = max(ran, key=lambda gamma: self.gain(gamma)[0], default=0)
         self.best_run = self.advice.named if self.advice.named in ran else best
         following = self._next(used, beyond=planned.most_gamma is not None)
@@ -109,7 +110,17 @@ class Outlook:
             improvement_factor_high=high,
             gain_probability=self.advice.gain_probability,
             ms_per_token=measured,
+            faster_than={
+                other: self._faster(gamma, other) for other in self._ran if other != gamma
+            },
         )
+
+    def _faster(self, gamma: int, other: int) -> float:
+        """Returns the probability that a γ is faster than another one; 0 is the baseline."""
+        if 0 in (gamma, other):
+            gains = float(self._gains.exceeds(1.0)[max(gamma, other) - 1])
+            return gains if other == 0 else 1.0 - gains
+        return self._gains.exceeds_other(gamma - 1, other - 1)
 
 
 def _value(law: Forecast, at: int, scale: float = 1.0) -> Value:
@@ -134,6 +145,7 @@ def with_threshold(tuned: Tuned, advised: Advised) -> Advised:
         advised,
         gamma=best[0],
         p_min=best[1],
+        faster_than={},
         improvement_factor=advised.improvement_factor * exp(gain),
         improvement_factor_low=advised.improvement_factor_low * exp(gain - error),
         improvement_factor_high=advised.improvement_factor_high * exp(gain + error),

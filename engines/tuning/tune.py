@@ -6,6 +6,7 @@ and its owner restarts it with another γ.
 
 import json
 import math
+import shlex
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -14,7 +15,7 @@ from typing import Any
 import msgspec
 
 from engines.engine import EngineRun, EngineServer, Prompts, Setting, run
-from engines.kind import EngineKind, engine_kinds, listed, names_of
+from engines.kind import Drafted, EngineKind, Exports, engine_kinds, listed, names_of
 from engines.servers.http import get_text
 from engines.servers.llama_cpp import LlamaCppServer
 from engines.servers.process import healthy
@@ -26,6 +27,7 @@ from engines.tuning.tuned import SPECULATING, Tuned
 from estimator.draft_names.kind import EMBEDDED, one_draft
 from estimator.progress import SILENT, Progress, stage
 from estimator.prompts.prompts import prompt_ids
+from estimator.timing.machine import machine
 from estimator.timing.threads import chosen_threads, computing, require_one_process
 from reference.models.embedded import embedded_tokenizer
 
@@ -65,6 +67,18 @@ def tune(
         return search.run()
 
 
+def _generating(target: str) -> EngineKind:
+    """Returns specplan's own decoder; its flags are a command that decodes with the target."""
+
+    def fixed(gamma: int, draft: Drafted, _: object, p_min: float | None) -> str:
+        if p_min:  # `generate` has no such threshold
+            return ""
+        words = ["--target", target] * (target != EMBEDDED) + ["--draft", draft.name]
+        return f"specplan generate {shlex.join(words)} --gamma {gamma}"
+
+    return replace(OWN, exports=Exports("", fixed, None))
+
+
 @contextmanager
 def _engine(request: TuneEngine) -> Ready:
     kind = request.kind
@@ -72,7 +86,8 @@ def _engine(request: TuneEngine) -> Ready:
     with request.ready(how.max_gamma) as (pair, engine):
         prompts = pair.prompts[: how.text.num_prompts]
         setup = {"engine": kind.name, "target": pair.target_name, "draft": pair.draft_name,
-                 "draft_sampling": way, "flags": " ".join(engine.flags)}  # fmt: skip
+                 "draft_sampling": way, "flags": " ".join(engine.flags),
+                 "machine": machine()}  # fmt: skip
         with Bench(
             engine.serve, kind, prompts, how, together=request.together, draft_sampling=way
         ) as bench:
@@ -83,12 +98,12 @@ def _engine(request: TuneEngine) -> Ready:
 def _own(request: TuneOwn) -> Ready:
     models, how = request.models, request.how
     draft, target = one_draft(models), EMBEDDED if models.target is None else models.target
-    setup = {"engine": OWN.name, "target": target, "draft": draft}
+    setup = {"engine": OWN.name, "target": target, "draft": draft, "machine": machine()}
     if how.dry_run and target == draft == EMBEDDED and not how.text.chat:
         setup["flags"] = f"threads={chosen_threads(request.threads)}"
         known = tuple(map(tuple, prompt_ids(how.text, embedded_tokenizer(), target)))
         none: Any = nullcontext  # a dry run serves nothing
-        with Bench(none, OWN, known, how) as bench:
+        with Bench(none, _generating(target), known, how) as bench:
             yield bench, setup, draft
         return
     from engines.servers.in_process import OwnServer
@@ -105,8 +120,9 @@ def _own(request: TuneOwn) -> Ready:
         subject = Subject(loaded.target, drafter_of(sampling), sampling, stopping)
         prompts = tuple(tuple(ids) for ids in loaded.prompts)
         setup["flags"] = f"threads={threads.count}"
+        own = _generating(target)
         with Bench(
-            lambda setting: nullcontext(OwnServer(subject, setting)), OWN, prompts, how
+            lambda setting: nullcontext(OwnServer(subject, setting)), own, prompts, how
         ) as bench:
             yield bench, setup, draft
 

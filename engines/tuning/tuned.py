@@ -86,7 +86,11 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Advised(msgspec.Struct, frozen=True, kw_only=True):
-    """The γ to run at one concurrency (0: no speculation), with its speed-up."""
+    """The γ to run at one concurrency (0: no speculation), with its speed-up.
+
+    faster_than: by other measured γ (0: no speculation): probability in [0, 1] that the advised
+      γ is faster; empty if it has a threshold.
+    """
 
     concurrency: int
     gamma: int
@@ -96,12 +100,13 @@ class Advised(msgspec.Struct, frozen=True, kw_only=True):
     gain_probability: float | None
     ms_per_token: float | None
     p_min: float = 0.0
+    faster_than: dict[int, float] = {}
 
 
 class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     """The runs of a search for the best γ, and its advice.
 
-    setup: settings that all runs share: engine, models, prompts, sampling.
+    setup: settings that all runs share: engine, models, prompts, sampling, machine.
     context: mean number of tokens in a request's cache.
     together: whether the servers of all γ ran at once, so that the γ took turns.
     next_gamma: the γ to run next; None if the search is finished.
@@ -151,12 +156,8 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
         plain = [row for row in self.at(concurrency) if row.gamma == 0 and row.turns]
         first, last = (float(np.median(np.exp(plain[at].step_logs))) for at in (0, -1))
         share = last / first - 1
-        if abs(share) <= DRIFT:
-            return ""
-        return (
-            f"At {concurrency} at once the baseline's token took {100 * share:+.1f} % "
-            "at the end; that drift is divided out."
-        )
+        text = f"At {concurrency} at once the baseline's token took {100 * share:+.1f} %"
+        return f"{text} at the end; that drift is divided out." if abs(share) > DRIFT else ""
 
     def runs(self) -> tuple[Run, ...]:
         """Returns the measured runs without a threshold, from which costs are estimated."""
@@ -182,7 +183,7 @@ def read_tuned(path: Path) -> Tuned:
     if isinstance(document, dict) and "draftings" in document:
         raise ValueError(f"{path} must be a file of specplan tune, got a profile: use `profile`")
     try:
-        tuned = msgspec.convert(document, Tuned)
+        tuned = msgspec.convert(document, Tuned, str_keys=True)
     except msgspec.ValidationError as error:
         raise ValueError(
             f"{path} must be a file of specplan tune (a bench's result: file={path}), got: {error}"

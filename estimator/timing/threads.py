@@ -47,7 +47,7 @@ class Threads:
 
 def free_threads(*, most: int) -> Threads:
     """Returns OMP_NUM_THREADS threads if set, else free cores minus 1, between 1 and `most`."""
-    cores, chosen = len(_own_cores()), os.environ.get(CHOSEN_BY, "")
+    cores, chosen = len(own_cores()), os.environ.get(CHOSEN_BY, "")
     if chosen.isdecimal() and int(chosen) > 0:
         return Threads(int(chosen), cores)
     free = free_cores()
@@ -85,7 +85,7 @@ def computing(device: str, requested: int | None) -> Iterator[Threads]:
     if requested is None:
         threads = free_threads(most=before)
     else:
-        threads = Threads(requested, len(_own_cores()))
+        threads = Threads(requested, len(own_cores()))
     torch.set_num_threads(threads.count)
     try:
         yield threads
@@ -97,7 +97,7 @@ def free_cores() -> float:
     """Returns how many of this process's cores other programs leave free now."""
     import psutil
 
-    cores, busy = _own_cores(), psutil.cpu_percent(interval=WATCHED_SECONDS, percpu=True)
+    cores, busy = own_cores(), psutil.cpu_percent(interval=WATCHED_SECONDS, percpu=True)
     free = sum(1 - float(percent) / 100 for core, percent in enumerate(busy) if core in cores)
     try:  # a container may use fewer
         quota, period = QUOTA.read_text().split()
@@ -106,7 +106,8 @@ def free_cores() -> float:
         return free
 
 
-def _own_cores() -> set[int]:
+def own_cores() -> set[int]:
+    """Returns the cores that this process may use."""
     everywhere = range(os.cpu_count() or 1)
     return set(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else everywhere)
 

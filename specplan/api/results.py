@@ -41,7 +41,9 @@ class TunedRuns(Shown, Tuned, frozen=True, kw_only=True):
 
 def tuned_json(tuned: Tuned) -> dict[str, Any]:
     """Returns the JSON object of `specplan tune`: a tuning without the turns of its runs."""
-    data: dict[str, Any] = builtins(tuned)
+    from specplan.reports.tuning import sentence
+
+    data: dict[str, Any] = {"sentence": sentence(tuned), **builtins(tuned)}
     for run in data["rows"]:
         del run["turns"]
     return data

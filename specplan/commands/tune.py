@@ -11,9 +11,9 @@ import specplan.options.deployment  # noqa: F401 - declares the options of `Depl
 from engines.kind import EngineSettings
 from engines.tuning.outlook import Costs, Outlook
 from engines.tuning.request import AUTO_P_MINS, TuneEngine, TuneOwn, TuneServer, Tuning
-from engines.tuning.tuned import Advised, Tuned, TunedRun
+from engines.tuning.tuned import TunedRun
 from estimator.model_shapes.gguf_header import is_gguf
-from estimator.writing import write_json
+from estimator.writing import builtins, write_json
 from simulator.numerics.intervals import percent
 from specplan.api.deployed import Deployed
 from specplan.api.deployment import deployment_of
@@ -24,7 +24,8 @@ from specplan.options.command import Command, reads
 from specplan.options.declared import COUNT, declare, option, rare, takes
 from specplan.options.values import duration, numbers
 from specplan.reports.bar import Bar
-from specplan.reports.table import GAMMA, MS, Column, folded, interval, ranged, shown, table
+from specplan.reports.table import GAMMA, MS, interval, ranged, shown
+from specplan.reports.tuning import knobs, sentence, tuned_text
 
 OWN = "own"
 _LINE = "{:>7}  {:>11}  {:>8}  {:>6}  {:>21}  {}"
@@ -131,7 +132,7 @@ def _tune(request: TuneEngine | TuneOwn | TuneServer, costs: Costs | None, form:
     if tuned.command is None:
         tuned = msgspec.structs.replace(tuned, command=stated_command())
     if request.how.output is not None and not dry_run:
-        write_json(tuned, request.how.output)
+        write_json({"sentence": sentence(tuned), **builtins(tuned)}, request.how.output)
     answer(lambda: tuned_json(tuned), lambda: tuned_text(tuned, dry_run=dry_run), form=form)
 
 
@@ -182,68 +183,4 @@ def _progress_text(now: Outlook, row: TunedRun | str | None) -> str:
         return f"{row}\n{_HEAD}" if row else expected
     time, length = shown(row.ms_per_token), shown(row.block_efficiency)
     forecast, best = interval(row, "expected_ms_per_token"), row.note or _best(now, now.best_run)
-    return _LINE.format(row.concurrency, _setting(row), time, length, forecast, best)
-
-
-def _setting(row: TunedRun | Advised) -> str:
-    return f"{row.gamma} p_min {row.p_min:g}" if row.p_min else str(row.gamma)
-
-
-def _off(row: TunedRun) -> str:
-    time, expected = row.ms_per_token, row.expected_ms_per_token
-    return "-" if time is None or expected is None else f"{100 * (time / expected - 1):+.0f} %"
-
-
-def tuned_text(tuned: Tuned, *, dry_run: bool) -> str:
-    """Returns all runs, predicted and measured, and the advised settings as text."""
-    if dry_run:
-        return "\n\n".join((_planned(tuned), *tuned.notes, "Nothing ran."))
-    columns: list[Column[TunedRun]] = [
-        ("at once", "{concurrency}"),
-        (GAMMA, _setting),
-        (f"expected [{percent()}]", lambda run: interval(run, "expected_ms_per_token")),
-        (MS, "{ms_per_token:.2f}"),
-        ("above expected", _off),
-        ("± %", "{error_percent:.1f}"),
-        ("length", "{block_efficiency:.2f}"),
-    ]
-    parts = [table(tuned.rows, columns, note=lambda run: run.note)]
-    parts.append("\n".join(map(_advised, tuned.advised)))
-    if any(run.p_min for run in tuned.rows) and not any(advice.p_min for advice in tuned.advised):
-        parts.append("No p_min gains more than its error: drafts have a fixed length.")
-    if tuned.advised and tuned.next_gamma is not None and not tuned.notes:
-        parts.append(f"Not decided: gamma {tuned.next_gamma} is worth a run.")
-    parts += [*map(folded, tuned.conflicts), *tuned.notes, tuned.flags]
-    return "\n\n".join(filter(None, parts))
-
-
-def _planned(tuned: Tuned) -> str:
-    """Returns a table of the next runs with their predicted times and speed-ups."""
-    best = {(advice.concurrency, advice.gamma): advice for advice in tuned.advised}
-    rows = []
-    for run in tuned.rows:
-        if not run.measured and not run.note:
-            best_here = best.get((run.concurrency, run.gamma))
-            times = "-" if best_here is None else interval(best_here, "improvement_factor")
-            rows.append(
-                {"run": run, "times": times, "odds": best_here and best_here.gain_probability}
-            )
-    columns: list[Column[dict[str, Any]]] = [
-        ("at once", "{run.concurrency}"),
-        (GAMMA, "{run.gamma}"),
-        (f"times the baseline [{percent()}]", "{times}"),
-        ("odds of a gain", "{odds:.0%}"),
-        (f"{MS} [{percent()}]", lambda cells: interval(cells["run"], "expected_ms_per_token")),
-    ]
-    return table(rows, columns)
-
-
-def _advised(advice: Advised) -> str:
-    odds = (
-        "" if advice.gain_probability is None else f", odds of a gain {advice.gain_probability:.0%}"
-    )
-    if advice.gamma == 0:
-        return f"{advice.concurrency} at once: do not speculate{odds}."
-    time = "" if advice.ms_per_token is None else f", {advice.ms_per_token:.2f} ms a token"
-    gain, gamma = interval(advice, "improvement_factor"), _setting(advice)
-    return f"{advice.concurrency} at once: gamma {gamma}, {gain} times the baseline{time}{odds}."
+    return _LINE.format(row.concurrency, knobs(row), time, length, forecast, best)

@@ -122,15 +122,16 @@ def made_tuning() -> dict[str, Any]:
     timed = {"concurrency": 1, "gamma": 3, "ms_per_token": 4.0, "error_percent": 1.5}
     refused = {"concurrency": 8, "gamma": 5, "measured": False, "note": "it drafted <4>"}
     gain = {"improvement_factor": 1.5, "improvement_factor_low": 1.25}
-    advised = {"concurrency": 1, "gamma": 3, **gain, "improvement_factor_high": 1.75}
-    lost = {**advised, "concurrency": 8, "gamma": 0, "gain_probability": 0.125}
+    advised = {"concurrency": 1, "gamma": 3, **gain, "improvement_factor_high": 1.75,
+               "faster_than": {0: 0.96, 5: 0.75}}  # fmt: skip
+    lost = {**advised, "faster_than": {}, "concurrency": 8, "gamma": 0, "gain_probability": 0.125}
     return {
         "format": "specplan tune 1",
-        "setup": {"engine": "own", "temperature": 0.0},
+        "setup": {"engine": "own", "temperature": 0.0, "machine": "EPYC, 2 cores"},
         "context": 80,
         "together": True,
         "rows": [
-            {"concurrency": 1, "gamma": 0, "ms_per_token": 6.0},
+            {"concurrency": 1, "gamma": 0, "ms_per_token": 6.0, "began": 1795600000.0},
             {**timed, "block_efficiency": 2.5, **expected},
             {**refused, **expected},
         ],

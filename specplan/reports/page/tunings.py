@@ -1,12 +1,12 @@
 """The section of a tuning: the path of runs, each expected and measured, and the advice."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from itertools import groupby
 
 from msgspec import convert
 
-from engines.tuning.tuned import Advised, Tuned, TunedRun
-from simulator.choice.advice import certainty, percentage
+from engines.tuning.tuned import Tuned, TunedRun
 from simulator.numerics.intervals import percent
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import (
@@ -19,7 +19,11 @@ from specplan.reports.page.pictures import (
     number,
     series,
 )
+from specplan.reports.tuning import knobs, sentence, sureness
 
+_ADVICE = (
+    "at once", "K", "speed-up", "odds of a gain", "ms per token", "odds to be faster than K",
+)  # fmt: skip
 _MEDIAN = (
     "Measured times are at the median speed of the machine over all runs. A run after which the "
     "machine slowed down looks too slow."
@@ -32,40 +36,32 @@ def tuning_section(document: Document) -> Section:
     runs = sorted(tuned.rows, key=lambda run: run.concurrency)
     groups = [(at, list(group)) for at, group in groupby(runs, lambda run: run.concurrency)]
     several = len(tuned.advised) > 1
-    where = [f"{best.concurrency} at once: " * several for best in tuned.advised]
-    advised = [at + _draft(best) for at, best in zip(where, tuned.advised, strict=True)]
-    sure = [f"Intervals: {percent(tuned.confidence)}."]
-    for at, best in zip(where, tuned.advised, strict=True):
-        if best.gain_probability is not None:
-            odds, share = certainty(best.gain_probability), percentage(best.gain_probability)
-            words = f"{'A gain is ' * (odds != 'a loss is likelier')}{odds} ({share} % for a gain)."
-            sure.append(f"{at}{words[0].upper()}{words[1:]}")
-    if tuned.next_gamma is not None:
-        sure.append(f"Not decided: K = {tuned.next_gamma} is worth a run.")
+    engine = str(tuned.setup.get("engine", "server"))
     return Section(
         kind="Tuned on this machine",
         about=_about(tuned.setup, document.file),
-        headline=f"{'; '.join(advised)}." if advised else "No run has finished.",
-        sure=sure,
+        headline=sentence(tuned),
+        sure=[*sureness(tuned), f"Intervals: {percent(tuned.confidence)}.", *_measured(tuned)],
         charts=[_path(at, group, several=several) for at, group in groups],
         tables=[_advice(tuned), _runs(runs)],
-        flags={"server": tuned.flags} if tuned.flags else {},
+        flags={engine: tuned.flags} if tuned.flags else {},
         inputs=[(name, str(value)) for name, value in tuned.setup.items()],
         command=document.command,
         notes=[_MEDIAN, *tuned.conflicts, *tuned.notes],
     )
 
 
-def _draft(best: Advised) -> str:
-    if not best.gamma:
-        return "Do not speculate"
-    ends = between(best.improvement_factor_low, best.improvement_factor_high)
-    gain = f"{best.improvement_factor:.2f}{ends} times the speed without speculation"
-    return f"Draft {best.gamma} token{'s' * (best.gamma > 1)} per block (K = {best.gamma}): {gain}"
+def _measured(tuned: Tuned) -> list[str]:
+    """Returns a sentence with the machine and the day of the runs; [] if neither is known."""
+    machine, began = tuned.setup.get("machine"), [run.began for run in tuned.rows if run.began > 0]
+    ends = {min(began), max(began)} if began else set()
+    days = dict.fromkeys(str(datetime.fromtimestamp(time, UTC).date()) for time in sorted(ends))
+    where = [f"on {machine}"] * (machine is not None) + [" to ".join(days)] * bool(days)
+    return [f"Measured {', '.join(where)}."] if where else []
 
 
 def tuned_of(document: Document) -> Tuned:
-    return convert(document.data, Tuned)
+    return convert(document.data, Tuned, str_keys=True)
 
 
 def _about(setup: Mapping[str, object], file: str) -> str:
@@ -84,7 +80,9 @@ def _path(concurrency: int, runs: list[TunedRun], *, several: bool) -> Chart:
         ), "dots"),
         *series("measured", 0, ((at, run.ms_per_token) for at, run in enumerate(runs)), "dots"),
     ]  # fmt: skip
-    names = [f"{at}: {'K ' * (run.gamma > 0)}{_knobs(run)}" for at, run in enumerate(runs, 1)]
+    names = [
+        f"{at}: {f'K {knobs(run)}' if run.gamma else 'none'}" for at, run in enumerate(runs, 1)
+    ]
     return Chart(
         f"path-{concurrency}",
         f"Runs at {concurrency} at once, in their order" if several else "Runs in their order",
@@ -96,30 +94,30 @@ def _path(concurrency: int, runs: list[TunedRun], *, several: bool) -> Chart:
     )
 
 
-def _knobs(run: TunedRun | Advised) -> str:
-    return f"{run.gamma or 'none'}" + f", p_min {run.p_min:g}" * bool(run.p_min)
-
-
 def _advice(tuned: Tuned) -> Table:
     cells = [
         [
             str(best.concurrency),
-            _knobs(best),
+            knobs(best) if best.gamma else "none",
             number(best.improvement_factor)
             + between(best.improvement_factor_low, best.improvement_factor_high) * bool(best.gamma),
             chance(best.gain_probability),
             number(best.ms_per_token),
+            ", ".join(
+                f"{gamma or 'none'}: {chance(odds)}" for gamma, odds in best.faster_than.items()
+            )
+            or "-",
         ]
         for best in tuned.advised
     ]
-    return Table("Advice", ["at once", "K", "speed-up", "odds of a gain", "ms per token"], cells)
+    return Table("Advice", _ADVICE, cells)
 
 
 def _runs(runs: list[TunedRun]) -> Table:
     cells = [
         [
             str(run.concurrency),
-            _knobs(run),
+            knobs(run) if run.gamma else "none",
             number(run.expected_ms_per_token)
             + between(run.expected_ms_per_token_low, run.expected_ms_per_token_high),
             run.note or number(run.ms_per_token),

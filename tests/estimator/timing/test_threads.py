@@ -29,7 +29,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
         allowed.write_text(quota)
         monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
         monkeypatch.setattr(threads, "QUOTA", allowed)
-        monkeypatch.setattr(threads, "_own_cores", lambda: set(range(min(8, len(busy)))))
+        monkeypatch.setattr(threads, "own_cores", lambda: set(range(min(8, len(busy)))))
         monkeypatch.setattr("psutil.cpu_percent", lambda **_: busy)
 
     return make

@@ -40,3 +40,23 @@ def test_a_large_loss_does_not_become_a_gain_where_its_median_is_moved() -> None
     assert np.median(moved) == pytest.approx(np.log(0.34))
     assert (draws + 1.9 + np.log(0.34) > 0).sum() == 50
     assert not (moved > 0).any()
+
+
+def test_the_odds_of_a_pair_count_what_both_share() -> None:
+    # Both errors of 10 % are shared but for 1 % each, and one quantity is 2 % larger.
+    covariance = np.full((2, 2), 0.1**2) + np.diag([0.01**2, 0.01**2])
+    law = Forecast.normal(np.log([1.02, 1.0]), covariance)
+    draws = np.random.default_rng(0).multivariate_normal(np.log([1.02, 1.0]), covariance, 200_000)
+    share = float((draws[:, 0] > draws[:, 1]).mean())
+    # Standard error of the share: 0.0007; false alarms: one in 10,000.
+    assert law.exceeds_other(0, 1) == pytest.approx(share, abs=0.003)
+    assert law.exceeds_other(1, 0) == pytest.approx(1 - law.exceeds_other(0, 1))
+
+
+def test_exact_quantities_are_ranked_for_certain() -> None:
+    law = Forecast.exact(np.log([1.5, 1.2, 1.5]))
+    assert (law.exceeds_other(0, 1), law.exceeds_other(1, 0), law.exceeds_other(0, 2)) == (
+        1,
+        0,
+        0.5,
+    )

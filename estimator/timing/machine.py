@@ -1,0 +1,42 @@
+"""The machine that measures, in words: its GPUs, its processor, and the number of cores."""
+
+import platform
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+from estimator.timing.threads import own_cores
+
+_CPUINFO = Path("/proc/cpuinfo")
+_SECONDS = 10.0
+
+
+def machine() -> str:
+    """Returns the GPUs and the processor of this machine, such as "AMD EPYC, 2 cores"."""
+    cores = len(own_cores())
+    named = f"{_processor()}, {cores} core{'s' * (cores > 1)}"
+    return ", ".join([*_gpus(), named])
+
+
+def _processor() -> str:
+    """Returns the processor's name; the name of its kind where the system does not tell more."""
+    lines = _CPUINFO.read_text(encoding="utf-8").splitlines() if _CPUINFO.is_file() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return next(iter(names), platform.processor() or platform.machine())
+
+
+def _gpus() -> list[str]:
+    """Returns the names of NVIDIA's GPUs with their numbers; [] without the driver's program."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return []
+    words = [program, "--query-gpu=name", "--format=csv,noheader"]
+    try:
+        result = subprocess.run(
+            words, capture_output=True, text=True, check=True, timeout=_SECONDS
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):  # a program without a driver
+        return []
+    counts = Counter(filter(None, map(str.strip, result.stdout.splitlines())))
+    return [name if count == 1 else f"{count} of {name}" for name, count in counts.items()]

@@ -1,0 +1,116 @@
+"""A tuning as text: its runs, the K to use, and how sure it is that this K is the fastest."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from engines.tuning.tuned import Advised, Tuned, TunedRun
+from simulator.choice.advice import certainty, percentage
+from simulator.numerics.intervals import percent
+from specplan.reports.table import GAMMA, MS, Column, folded, interval, table
+
+
+def sentence(tuned: Tuned) -> str:
+    """Returns the advice for each number of simultaneous requests in words."""
+    texts = [f"{_at(tuned, advised)}{_draft(advised)}." for advised in tuned.advised]
+    return " ".join(texts) if texts else "No run has finished."
+
+
+def _at(tuned: Tuned, advised: Advised) -> str:
+    return f"{advised.concurrency} at once: " if len(tuned.advised) > 1 else ""
+
+
+def _draft(best: Advised) -> str:
+    if not best.gamma:
+        return "Do not speculate"
+    times = f"{interval(best, 'improvement_factor')} times the speed without speculation"
+    named = f"K = {knobs(best)}"
+    return f"Draft {best.gamma} token{'s' * (best.gamma > 1)} per block ({named}): {times}"
+
+
+def sureness(tuned: Tuned) -> list[str]:
+    """Returns sentences on the odds of a gain, and of the advised K against the next best one."""
+    lines = []
+    for best in tuned.advised:
+        words = _odds(best), _against(best, tuned.at(best.concurrency))
+        if any(words):
+            lines.append(_at(tuned, best) + " ".join(filter(None, words)))
+    if tuned.advised and tuned.next_gamma is not None:
+        lines.append(f"Not decided: gamma {tuned.next_gamma} is worth a run.")
+    return lines
+
+
+def _odds(best: Advised) -> str:
+    if best.gain_probability is None:
+        return ""
+    odds, share = certainty(best.gain_probability), percentage(best.gain_probability)
+    if odds == "a loss is likelier":
+        return f"A loss is likelier ({100 - share} %)."
+    return f"A gain is {odds} ({share} %)."
+
+
+def _against(best: Advised, runs: Sequence[TunedRun]) -> str:
+    """Returns the odds of the advised K against its closest rival above 0; "" without one."""
+    rivals = {gamma: odds for gamma, odds in best.faster_than.items() if gamma > 0}
+    if not rivals or best.gamma == 0:
+        return ""
+    rival = min(rivals, key=rivals.__getitem__)
+    times = {run.gamma: run.ms_per_token for run in runs if run.ms_per_token is not None}
+    compared = ""
+    if best.gamma in times and rival in times:
+        compared = f" ({times[best.gamma]:.2f} against {times[rival]:.2f} ms per token)"
+    share = percentage(rivals[rival])
+    text = f"K = {best.gamma} is faster than K = {rival} with a probability of {share} %{compared}."
+    near = " Within 1 % the smaller K is advised." if share < 50 and best.gamma < rival else ""
+    return text + near
+
+
+def knobs(row: TunedRun | Advised) -> str:
+    """Returns K, and the confidence below which drafts end."""
+    return f"{row.gamma} p_min {row.p_min:g}" if row.p_min else str(row.gamma)
+
+
+def _off(row: TunedRun) -> str:
+    time, expected = row.ms_per_token, row.expected_ms_per_token
+    return "-" if time is None or expected is None else f"{100 * (time / expected - 1):+.0f} %"
+
+
+def tuned_text(tuned: Tuned, *, dry_run: bool) -> str:
+    """Returns all runs, predicted and measured, and the advised settings as text."""
+    if dry_run:
+        return "\n\n".join((_planned(tuned), *tuned.notes, "Nothing ran."))
+    columns: list[Column[TunedRun]] = [
+        ("at once", "{concurrency}"),
+        (GAMMA, knobs),
+        (f"expected [{percent()}]", lambda run: interval(run, "expected_ms_per_token")),
+        (MS, "{ms_per_token:.2f}"),
+        ("above expected", _off),
+        ("± %", "{error_percent:.1f}"),
+        ("length", "{block_efficiency:.2f}"),
+    ]
+    parts = [table(tuned.rows, columns, note=lambda run: run.note)]
+    parts.append("\n".join(map(folded, [sentence(tuned), *sureness(tuned)])))
+    if any(run.p_min for run in tuned.rows) and not any(advice.p_min for advice in tuned.advised):
+        parts.append("No p_min gains more than its error: drafts have a fixed length.")
+    parts += [*map(folded, tuned.conflicts), *tuned.notes, tuned.flags]
+    return "\n\n".join(filter(None, parts))
+
+
+def _planned(tuned: Tuned) -> str:
+    """Returns a table of the next runs with their predicted times and speed-ups."""
+    best = {(advice.concurrency, advice.gamma): advice for advice in tuned.advised}
+    rows = []
+    for run in tuned.rows:
+        if not run.measured and not run.note:
+            best_here = best.get((run.concurrency, run.gamma))
+            times = "-" if best_here is None else interval(best_here, "improvement_factor")
+            rows.append(
+                {"run": run, "times": times, "odds": best_here and best_here.gain_probability}
+            )
+    columns: list[Column[dict[str, Any]]] = [
+        ("at once", "{run.concurrency}"),
+        (GAMMA, "{run.gamma}"),
+        (f"times the baseline [{percent()}]", "{times}"),
+        ("odds of a gain", "{odds:.0%}"),
+        (f"{MS} [{percent()}]", lambda cells: interval(cells["run"], "expected_ms_per_token")),
+    ]
+    return table(rows, columns)
