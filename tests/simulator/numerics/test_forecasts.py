@@ -42,7 +42,7 @@ def test_a_large_loss_does_not_become_a_gain_where_its_median_is_moved() -> None
     assert not (moved > 0).any()
 
 
-def test_the_odds_of_a_pair_count_what_both_share() -> None:
+def test_shared_errors_do_not_change_which_of_two_is_larger() -> None:
     # Both errors of 10 % are shared but for 1 % each, and one quantity is 2 % larger.
     covariance = np.full((2, 2), 0.1**2) + np.diag([0.01**2, 0.01**2])
     law = Forecast.normal(np.log([1.02, 1.0]), covariance)
