@@ -80,11 +80,11 @@ def tunings(servers: int) -> None:
         every.append(np.mean(rows, axis=0))
         _print(f"{100 * jump:3.0f} %", every[-1])
     _print(" mean", np.mean(every, axis=0))
-    stated, faster = np.array(odds).T
+    predicted, faster = np.array(odds).T
     print("odds against the closest rival: tunings, stated on average, faster")
     for low, high in pairwise((0.0, 0.5, 0.7, 0.9, 1.001)):
-        some = (low <= stated) & (stated < high)
-        shares = (100 * float(values[some].mean()) for values in (stated, faster))
+        some = (low <= predicted) & (predicted < high)
+        shares = (100 * float(values[some].mean()) for values in (predicted, faster))
         print(f"{low:.1f} to {min(high, 1):.1f}  {some.sum():4d}", *map("{:5.1f} %".format, shares))
 
 

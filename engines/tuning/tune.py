@@ -120,9 +120,9 @@ def _own(request: TuneOwn) -> Ready:
         subject = Subject(loaded.target, drafter_of(sampling), sampling, stopping)
         prompts = tuple(tuple(ids) for ids in loaded.prompts)
         setup["flags"] = f"threads={threads.count}"
-        own = _generating(target)
+        decoder = _generating(target)
         with Bench(
-            lambda setting: nullcontext(OwnServer(subject, setting)), own, prompts, how
+            lambda setting: nullcontext(OwnServer(subject, setting)), decoder, prompts, how
         ) as bench:
             yield bench, setup, draft
 

@@ -20,7 +20,7 @@ def machine() -> str:
 
 
 def _processor() -> str:
-    """Returns the processor's name; the name of its kind where the system does not tell more."""
+    """Returns the processor's name, or its architecture if the system names no processor."""
     lines = _CPUINFO.read_text(encoding="utf-8").splitlines() if _CPUINFO.is_file() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return next(iter(names), platform.processor() or platform.machine())
