@@ -17,7 +17,7 @@ from engines.tuning.tuned import Advised, Tuned, TunedRun, read_tuned
 from estimator.settings import PromptSettings
 from estimator.writing import write_json
 from simulator.cost.fitted.runs import LoadPoint, Run
-from specplan.commands.tune import tuned_text
+from specplan.reports.tuning import tuned_text
 from tests.engines.made_engine import KIND, PROMPTS, MadeEngine, made_tuning, searched
 
 ENGINES = {

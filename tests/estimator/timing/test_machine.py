@@ -1,5 +1,6 @@
 """The machine in words: its processor, its cores, and the GPUs that the driver's program names."""
 
+import platform
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,6 @@ def test_without_linuxs_file_the_system_names_the_processor(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(module, "_CPUINFO", tmp_path / "none")
     monkeypatch.setattr(module, "own_cores", lambda: {0})
-    monkeypatch.setattr(module.platform, "processor", lambda: "")
-    monkeypatch.setattr(module.platform, "machine", lambda: "arm64")
+    monkeypatch.setattr(platform, "processor", lambda: "")
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
     assert machine() == "arm64, 1 core"
