@@ -1,15 +1,21 @@
 """ONNX Runtime GenAI on the embedded pair: texts and rounds agree with the models."""
 
 import json
+import runpy
+import subprocess
+import sys
+import warnings
 from collections import Counter
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from engines.engine import Setting
 from engines.kind import EngineSettings, Models, engine_kinds
+from engines.servers import onnx_files
 from engines.servers.onnx_files import CONFIGURATION
 from engines.text_scores import acceptance, local_scorer
 from simulator.acceptance.replay import Replay
@@ -25,7 +31,11 @@ KIND = engine_kinds()["onnxruntime"]
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> OnnxRuntime:
-    """Returns the engine with the embedded pair, converted by the library's own builder."""
+    """Returns the engine with the embedded pair, converted by the library's own builder.
+
+    The builder runs in this process, which has imported torch; a refused model is converted by a
+    process of its own, as users' models are.
+    """
     models = Models(TARGET, DRAFT, tmp_path_factory.mktemp("onnx"), 128)
     # The draft's own folder has no tokenizer, which the builder copies.
     whole = models.folder / "draft"
@@ -33,7 +43,20 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> OnnxRuntime:
     for file in (*Path(DRAFT).iterdir(), *Path(TARGET).glob("tokenizer*")):
         (whole / file.name).symlink_to(file)
     stated = Models(TARGET, str(whole), models.folder, models.positions)
-    return OnnxRuntime.of_models(stated, EngineSettings("onnxruntime", threads=1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(onnx_files, "subprocess", SimpleNamespace(run=run_here))
+        return OnnxRuntime.of_models(stated, EngineSettings("onnxruntime", threads=1))
+
+
+def run_here(command: list[str], **settings: object) -> subprocess.CompletedProcess[str]:
+    """Runs a command `python -m MODULE …` in this process."""
+    python, option, module, *arguments = command
+    assert (python, option) == (sys.executable, "-m")
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patch.setattr(sys, "argv", [module, *arguments])
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    return subprocess.CompletedProcess(command, 0, "", "")
 
 
 @pytest.mark.parametrize("gamma", [1, GAMMA, 8])
