@@ -77,7 +77,8 @@ class Problem:
 
     def modelled(self, logs: Floats) -> Floats:
         """Returns log machine(γ; θ) of each run, shape (draws, n); logs: active θ."""
-        return np.asarray(np.log(np.exp(logs) @ self.works[:, :-1].T + self.works[:, -1]))
+        seconds = self.works[:, :-1] @ np.exp(logs.T) + self.works[:, -1:]
+        return np.asarray(np.log(seconds).T)
 
     def deviations(self, scales: Floats) -> Floats:
         """Returns draws of v + ε, the runs' deviations and noise, shape (draws, n)."""
@@ -94,9 +95,9 @@ class Problem:
 
     def likelihoods(self, modelled: Floats) -> Floats:
         """Returns log p(τ) p(y | θ, τ) up to a constant, shape (τ, draws)."""
-        left, logs = self.measured - modelled, []
+        left, logs = (self.measured - modelled).T, []
         for scale, (_, chance) in enumerate(self.prior.jumps):
-            square = np.einsum("ij,ij->i", left @ self.precision[scale], left)
+            square = _squares(left, self.precision[scale])
             logs.append(np.log(chance) - (square + self.logdets[scale]) / 2)
         return np.array(logs)
 
@@ -113,9 +114,8 @@ class Problem:
         mean, spread = centre, np.linalg.inv(self.inverse)
         whole = 0
         for _ in range(_ROUNDS):
-            logs = mean + away @ np.linalg.cholesky(spread).T
-            far = logs - centre
-            before = -np.einsum("ij,ij->i", far @ self.inverse, far) / 2 - proposed
+            logs = mean + (np.linalg.cholesky(spread) @ away).T
+            before = -_squares((logs - centre).T, self.inverse) / 2 - proposed
             fits = _log_of_sum(self.likelihoods(self.modelled(logs)))
             power, weights = 1.0, _weights(before + fits)
             while (weights**2).sum() * _WORTH * MANY > 1 and power > _LEAST_POWER:
@@ -150,10 +150,10 @@ class Problem:
 
 @cache
 def _proposed(size: int) -> tuple[Floats, Floats]:
-    """Returns draws of a standard t distribution, shape (draws, size), and their log densities."""
-    normal = normal_draws(PARAMETER_COLUMNS, size + _FREEDOM, MANY)
-    away = normal[:, :size] / np.sqrt((normal[:, size:] ** 2).mean(axis=1, keepdims=True))
-    return away, -(_FREEDOM + size) / 2 * np.log1p((away**2).sum(axis=1) / _FREEDOM)
+    """Returns draws of a standard t distribution, shape (size, draws), and their log densities."""
+    normal = normal_draws(PARAMETER_COLUMNS, size + _FREEDOM, MANY).T
+    away = normal[:size] / np.sqrt((normal[size:] ** 2).mean(axis=0))
+    return away, -(_FREEDOM + size) / 2 * np.log1p((away**2).sum(axis=0) / _FREEDOM)
 
 
 def weighted_covariance(draws: Floats, weights: Floats) -> Floats:
@@ -163,6 +163,11 @@ def weighted_covariance(draws: Floats, weights: Floats) -> Floats:
     """
     away = draws - weights @ draws
     return np.asarray((away.T * weights) @ away / (1 - weights @ weights))
+
+
+def _squares(away: Floats, precision: Floats) -> Floats:
+    """Returns xᵀ P x of each draw x. away: shape (n, draws); rows are computed on faster."""
+    return np.asarray(np.einsum("ij,ij->j", precision @ away, away))
 
 
 def _log_of_sum(logs: Floats) -> Floats:
