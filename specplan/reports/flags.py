@@ -13,7 +13,8 @@ from simulator.choice.schedule import Range, schedules
 from specplan.reports.advice import odds_text
 from specplan.reports.deployment import does_not_fit
 from specplan.reports.draft_labels import DraftLabels, require_loaded, served
-from specplan.reports.kept import confirm_lines, kept_comment, plan_waits
+from specplan.reports.first_runs import cautious, first_runs_of
+from specplan.reports.kept import confirm_lines, kept_comment
 
 Words = TypeVar("Words")
 NO_DRAFT = "# gamma is 0: run the target without a draft"
@@ -178,8 +179,9 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
     """Returns flags below a comment with the probability of a gain; undecided ones as comments."""
     if not (doubtful := [row for row in rows if row.advice.gain_probability is not None]):
         return flags
+    first = {row.setting.batch: first_runs_of(row) for row in rows}
     if any(row.advice.undecided for row in doubtful):
-        return commented(flags, [*sorted({row.advice.named for row in doubtful} - {0}), 0])
+        return cautious(flags, first)
     wall, batches = rows[0].setting.wall, [row.setting.batch for row in rows]
     flags = "\n".join([*(indent(fill(line, 96), "# ") for line in confirm_lines(rows)), flags])
     if len(rows) == 1:
@@ -190,8 +192,7 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
                 f"# K = {named + 1} would need {wall.size(batch, named + 1)} {wall.unit} a step, "
                 f"and graphs are captured up to {wall.most}"
             )
-        flags = "\n".join([*lines, flags])
-        return commented(flags, [named]) if plan_waits(rows[0]) and rows[0].only is None else flags
+        return cautious("\n".join([*lines, flags]), first)
     chances = [row.advice.gain_probability or 0 for row in doubtful if row.advised_gamma]
     ends = dict.fromkeys(str(percentage(chance)) for chance in (min(chances), max(chances)))
     lines = [f"# The probability of a gain is {' to '.join(ends)} %."]
@@ -201,15 +202,7 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
             f"# From batch {crossed[0]} on even K = 1 is beyond the captured graphs: set "
             f"{wall.flag}\n# to at least {wall.size(crossed[-1], 1)}, or serve fewer requests."
         )
-    return "\n".join([*lines, flags])
-
-
-def commented(flags: str, gammas: Sequence[int]) -> str:
-    """Returns flags as comments, to be used once the user has measured the draft lengths gammas."""
-    first = " and ".join(f"K = {gamma}" for gamma in dict.fromkeys(gammas))
-    top = f"# Undecided: measure {first} first, then take the # away."
-    lines = (line if line.startswith("#") else f"# {line}" for line in flags.split("\n"))
-    return "\n".join([top, *lines])
+    return cautious("\n".join([*lines, flags]), first)
 
 
 def _offered(server: str, what: str, of: Callable[[Exports], Words | None]) -> Words:

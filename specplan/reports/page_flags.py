@@ -11,8 +11,8 @@ from estimator.progress import heard
 from simulator.choice.plan import Plan
 from simulator.traffic.answer import Traffic
 from specplan.reports.draft_labels import UNNAMED, DraftLabels
+from specplan.reports.first_runs import cautious
 from specplan.reports.flags import (
-    commented,
     export,
     export_schedule,
     flags_of_plans,
@@ -53,14 +53,14 @@ def flags_under_load(traffic: Traffic, drafter: DraftLabels, kind: str, server: 
         if row.advice is not None:
             rates.setdefault(row.gamma, []).append(f"{row.rate:g}")
     gammas = {part.gamma for part in traffic.schedule}
-    first = [*sorted(gammas - {0}), 0]
+    first = {0: [*sorted(gammas | {0})] * (traffic.undecided and any(gammas))}
     if server not in names_of(lambda engine: engine.exports):
         return None
     try:
         if len(gammas) > 1:
             with suppress(ValueError):
                 flags = export_schedule(server, traffic.schedule, draft=draft)
-                return commented(flags, first) if traffic.undecided else flags
+                return cautious(flags, first)
         at_rates = rates if len(gammas) > 1 else {gamma: [] for gamma in gammas}
         parts = [
             f"# at {', '.join(at)} requests/s:\n" * bool(at)
@@ -69,5 +69,4 @@ def flags_under_load(traffic: Traffic, drafter: DraftLabels, kind: str, server: 
         ]
     except ValueError:
         return None
-    flags = "\n".join(parts)
-    return commented(flags, first) if traffic.undecided and any(gammas) else flags
+    return cautious("\n".join(parts), first)

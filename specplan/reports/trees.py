@@ -12,7 +12,7 @@ from simulator.schemes.tree_choice import TreeChoice, TreePlan
 from simulator.schemes.trees import depths_and_ranks
 from specplan.reports.deployment import cost_json, cost_notes, graphs_line, published_speeds
 from specplan.reports.draft_labels import DraftLabels, require_loaded, served
-from specplan.reports.flags import commented
+from specplan.reports.first_runs import cautious, first_runs
 from specplan.reports.table import MS, TOKENS, blocks_take_a_step, bounds, folded, possible, table
 
 # Name of our own commands among the engines that draft trees.
@@ -197,9 +197,7 @@ def tree_exports(rows: Sequence[TreeRow], program: str, drafter: DraftLabels) ->
     texts = {row.cost.setting.batch: tree_export(row, program, drafter) for row in rows}
     flags = "\n".join(f"# at batch {batch}:\n" * (len(texts) > 1) + text
                       for batch, text in texts.items())  # fmt: skip
-    if not any(row.advice.undecided for row in rows):
-        return flags
-    return commented(flags, [*sorted({row.advice.named for row in rows} - {0}), 0])
+    return cautious(flags, {row.cost.setting.batch: first_runs(row.advice) for row in rows})
 
 
 def tree_export(row: TreeRow, program: str, drafter: DraftLabels) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from specplan.reports.first_runs import cautious
 from specplan.reports.page.pictures import Section
 from specplan.reports.page.shown import section_of
 from tests.specplan.plan_inputs import run
@@ -66,3 +67,29 @@ def test_a_tree_has_flags_for_each_batch() -> None:
     for batch, text in zip((1, 8), several[1::2], strict=True):
         one = run(f"{words.replace('1,8', str(batch))} --export sglang", "tree").stdout
         assert one.strip() == text
+
+
+def test_flags_are_comments_that_name_the_runs_to_make_first() -> None:
+    flags = "# why\n--k 2"
+    assert cautious(flags, {1: [], 8: []}) == flags
+    assert cautious(flags, {1: [2, 0], 8: [3, 0]}).splitlines() == [
+        "# Undecided: measure K = 2, K = 3 and K = 0 first, then take the # away.",
+        "# why",
+        "# --k 2",
+    ]
+    some = cautious(flags, {1: [], 8: [2]}).splitlines()
+    assert some[0] == "# Undecided at batch 8: measure K = 2 first, then take the # away."
+    assert cautious(flags, {5: [2], 20: []}, "rate").startswith("# Undecided at rate 5: ")
+
+
+def test_several_batches_wait_for_a_run_as_one_batch_does() -> None:
+    runs = (
+        "--run gamma=0,tpot=10,batch=1 --run gamma=5,tpot=10.3,length=3,batch=1 "
+        "--run gamma=0,tpot=20,batch=8 --run gamma=5,tpot=23,length=3,batch=8"
+    )
+    for batches, where in (("1", ""), ("1,2,4,8", " at batch 1, 8")):
+        lines = run(f"{runs} --batch {batches} --export vllm").stdout.splitlines()
+        assert lines[0] == f"# Undecided{where}: measure K = 2 first, then take the # away."
+        assert all(line.startswith("#") for line in lines)
+    chosen = run(f"{runs} --batch 1,2,4,8 --gamma 2 --export vllm").stdout.splitlines()
+    assert chosen[-1].startswith("--speculative-config")
