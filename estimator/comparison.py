@@ -1,19 +1,24 @@
 """Compares two profiles or validations of equal prompts, paired by prompt."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from estimator.intervals import difference, jackknife_interval
+from estimator.intervals import difference, jackknife_interval, student
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import SCHEMA, read_profile
 from estimator.validation.file import Validated, parse_validation
 from reference.files import read_json
+from simulator.numerics.intervals import deviations
 
+# Probability with which `prompts_needed` prompts show a difference.
+POWER = 0.8
 # A value, and the values with each prompt left out, in order; none for a single prompt.
 Number = tuple[float, Sequence[float]]
 
@@ -37,6 +42,20 @@ class Difference:
     def distinguishable(self) -> bool:
         """Whether 0 lies outside the interval of the difference."""
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+
+    def prompts_needed(self, prompts: int) -> int | None:
+        """Returns how many prompts would show a difference of this size, with a probability POWER.
+
+        n' = n ((z(0.95) + z(POWER)) · standard error / difference)², where z is the normal quantile
+        and the standard error over n prompts falls as 1/√n (Cohen 1988, section 2.4).
+
+        prompts: n. None: the difference is shown already, is 0, or there is a single prompt.
+        """
+        if self.low is None or self.high is None or self.distinguishable or self.difference == 0:
+            return None
+        error = (self.high - self.low) / 2 / student(prompts - 1)
+        reach = deviations() + NormalDist().inv_cdf(POWER)
+        return math.ceil(prompts * (reach * error / self.difference) ** 2)
 
 
 def paired(name: str, a: Number, b: Number) -> Difference:
@@ -74,13 +93,17 @@ _AT_GAMMA = "speed-up at gamma "
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two compared files: its models, and its numbers of prompts and tokens."""
+    """One of the two compared files: its models, and its numbers of prompts and tokens.
+
+    command: the command that measured; None: not recorded.
+    """
 
     file: str
     target: str
     draft: str
     prompts: int
     tokens: int
+    command: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +176,8 @@ def _of_profile(profile: Profile, path: Path) -> tuple[Side, str, Numbers]:
         (f"{_AT_GAMMA}{gamma}",): (factor.replay, left.improvement_factor[gamma])
         for gamma, factor in sorted(profile.improvement_factor.items())
     }
-    side = Side(str(path), setup.target, setup.draft, alpha.prompts or 0, alpha.tokens or 0)
+    counts, command = (alpha.prompts or 0, alpha.tokens or 0), setup.software.command
+    side = Side(str(path), setup.target, setup.draft, *counts, command)
     return side, setup.texts.prompts_hash or "", numbers
 
 
@@ -181,5 +205,6 @@ def _of_rows(validated: Validated, path: Path, names: Sequence[str]) -> tuple[Si
         ", ".join(dict.fromkeys(row.draft for row in rows)),
         max(1, len(rows[0].measured_left_out)),
         sum(row.tokens for row in rows),
+        validated.command,
     )
     return side, rows[0].prompts_hash, numbers

@@ -177,12 +177,14 @@ class Validated(msgspec.Struct, frozen=True):
 
     decoder: the kind of decoder, SPECULATIVE, BILD or ENGINE.
     confidence: confidence level of the intervals.
+    command: the command that measured; None: not recorded.
     """
 
     name: str
     decoder: str
     rows: tuple[ValidationRow, ...]
     confidence: float = CONFIDENCE
+    command: str | None = None
 
 
 def validation_json(decoder: str, rows: Sequence[ValidationRow], **sections: Any) -> dict[str, Any]:
@@ -206,7 +208,8 @@ def parse_validation(document: Any, *, name: str) -> Validated:
     except msgspec.ValidationError as error:
         raise ValueError(f"confidence of {name} is no level of intervals: {error}") from None
     parsed = parse_rows(rows, ValidationRow, name=name)
-    return Validated(name, str(document.get("decoder", SPECULATIVE)), parsed, level)
+    decoder, command = str(document.get("decoder", SPECULATIVE)), document.get("command")
+    return Validated(name, decoder, parsed, level, None if command is None else str(command))
 
 
 def parse_rows(rows: Sequence[Any], kind: type[RowKind], *, name: str) -> tuple[RowKind, ...]:

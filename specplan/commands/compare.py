@@ -88,7 +88,7 @@ def _text(comparison: Comparison) -> str:
         for name, side in (("A", comparison.a), ("B", comparison.b))
     )
     paired = f"{_prompts(comparison)} in both; {percent()} intervals are over prompts, paired."
-    opening = folded(verdict(comparison.differences))
+    opening = folded(verdict(comparison.differences, comparison.a.prompts))
     return "\n".join(
         [opening, "", *sides, paired, "", table(comparison.differences, columns, note=doubt), ""]
     )

@@ -4,21 +4,24 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from estimator.comparison import Comparison, Difference
+from estimator.comparison import POWER, Comparison, Difference
 from simulator.numerics.intervals import CONFIDENCE
 
 _SPEED = "speed-up"
+# More prompts than this are not stated.
+_MOST_PROMPTS = 10_000
 
 
-def verdict(differences: Sequence[Difference]) -> str:
-    """Returns what B does better or worse than A, and how sure that is.
+def verdict(differences: Sequence[Difference], prompts: int) -> str:
+    """Returns what B does better or worse than A, how sure that is, and what would decide it.
 
-    Speeds are compared at the setting where either side gains most. A difference is almost certain
+    Speeds are compared with each side at its own best draft length, or at the setting where either
+    side gains most. A difference is almost certain
     if its interval does not contain 0, and not shown by the prompts if it does.
     """
     alphas = [row for row in differences if row.number == "alpha"]
     gains = [row for row in differences if row.number.startswith(_SPEED)]
-    best = [max(gains, key=lambda row: max(row.a, row.b))] if gains else []
+    best = [max(gains, key=lambda row: (" and " in row.number, max(row.a, row.b)))] if gains else []
     parts = [*((row, _accepts(row)) for row in alphas), *((row, _speed(row)) for row in best)]
     if not parts:
         return "Neither acceptance nor a speed-up is in both files."
@@ -30,7 +33,36 @@ def verdict(differences: Sequence[Difference]) -> str:
     if unknown:
         name = "it" if decided else "B"
         said.append(f"These prompts do not show whether {name} {unknown}.")
+        said += _deciding([row for row, _ in parts], prompts)
     return " ".join(said)
+
+
+def _deciding(rows: Sequence[Difference], prompts: int) -> list[str]:
+    """Returns a sentence with the prompts that would decide the open differences; [] if none can.
+
+    prompts: number of prompts of the comparison.
+    """
+    counts = [
+        f"{'acceptance' if row.number == 'alpha' else 'speed'} {_count(needed)}"
+        for row in rows
+        if (needed := row.prompts_needed(prompts)) is not None
+    ]
+    if not counts:
+        return []
+    share = f"{100 * POWER:.0f} % of comparisons"
+    return [
+        f"Prompts that would show differences of these sizes in {share}: {', '.join(counts)} "
+        f"({prompts} here). Until then take either."
+    ]
+
+
+def _count(needed: int) -> str:
+    """Returns a number of prompts with two digits, or its limit where a difference is tiny."""
+    return (
+        f"over {_MOST_PROMPTS:,}"
+        if needed > _MOST_PROMPTS
+        else f"some {float(f'{needed:.2g}'):.0f}"
+    )
 
 
 def _accepts(row: Difference) -> str:
@@ -43,6 +75,9 @@ def _accepts(row: Difference) -> str:
 def _speed(row: Difference) -> str:
     where = row.number.removeprefix(_SPEED).removeprefix(" at").removeprefix(",").strip()
     where = where.replace("gamma ", "K = ")
+    if " and " in where:
+        a, b = where.removeprefix("K = ").split(" and ")
+        where = f"its own best K, {b} against {a}"
     percent = round(100 * abs(row.difference) / row.a)
     slower = "slower" if row.difference < 0 else "faster"
     how = f"{percent} % {slower}" if percent else "as fast"
@@ -61,6 +96,14 @@ def _odds(row: Difference) -> str:
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """Returns the JSON object of `specplan compare`."""
-    opening = verdict(comparison.differences)
-    rows = [{**asdict(row), "told_apart": row.distinguishable} for row in comparison.differences]
+    prompts = comparison.a.prompts
+    opening = verdict(comparison.differences, prompts)
+    rows = [
+        {
+            **asdict(row),
+            "told_apart": row.distinguishable,
+            "prompts_needed": row.prompts_needed(prompts),
+        }
+        for row in comparison.differences
+    ]
     return {"verdict": opening, **asdict(comparison), "confidence": CONFIDENCE, "differences": rows}

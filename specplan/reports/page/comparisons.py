@@ -19,6 +19,7 @@ from specplan.reports.page.pictures import (
 )
 
 _SPEED = "speed-up"
+_COLUMNS = ("number", "A", "B", "B minus A", "shown by these prompts", "prompts that would show it")
 _OWN = " The last pair: each at its own best draft length."
 
 
@@ -53,7 +54,8 @@ def comparison_section(document: Document) -> Section:
     ]  # fmt: skip
     cells = [
         [point["number"], number(point["a"], 3), number(point["b"], 3),
-         number(point["difference"], 3) + between(point["low"], point["high"], 3), _verdict(point)]
+         number(point["difference"], 3) + between(point["low"], point["high"], 3), _verdict(point),
+         "-" if point["prompts_needed"] is None else f"{point['prompts_needed']:,}"]
         for point in rows
     ]  # fmt: skip
     return Section(
@@ -63,33 +65,30 @@ def comparison_section(document: Document) -> Section:
         headline=comparison["verdict"],
         sure=[
             f"Paired over {comparison['a']['prompts']} prompts. Intervals: {percent()}.",
-            *_unseen(gains, comparison["a"]["prompts"]),
         ],
         charts=charts if gains else [],
-        tables=[Table("A and B", ["", "A", "B", "B minus A", ""], cells)],
+        tables=[Table("A and B", _COLUMNS, cells)],
         inputs=[
             (f"{name}: {key}", str(value))
             for name, side in sides.items() for key, value in side.items()
+            if key != "command"
         ],
-        command=document.command,
+        command=_commands(document, sides),
     )  # fmt: skip
+
+
+def _commands(document: Document, sides: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Returns the commands that measured both sides, and the one that compares them."""
+    measured = [
+        f"# {name}, into {side['file']}:\n{side['command']}"
+        for name, side in sides.items()
+        if side["command"] is not None
+    ]
+    return "\n".join([*measured, *filter(None, [document.command])]) or None
 
 
 def _of_own(point: Mapping[str, Any]) -> bool:
     return " and " in point["number"]
-
-
-def _unseen(gains: Sequence[Mapping[str, Any]], prompts: int) -> list[str]:
-    """Returns a sentence with the difference that the prompts could show, if they show none."""
-    shown = [point for point in gains if point["low"] is not None]
-    if not shown or any(point["told_apart"] for point in shown):
-        return []
-    point = max(shown, key=lambda point: (_of_own(point), max(point["a"], point["b"])))
-    half = (point["high"] - point["low"]) / 2
-    return [
-        f"With {prompts} prompts a difference of speed-ups below some {half:.2f} is not seen: "
-        "measure more prompts, or take either."
-    ]
 
 
 def _verdict(point: Mapping[str, Any]) -> str:

@@ -1,14 +1,17 @@
 """The verdict of a comparison: words for differences and for their doubt."""
 
+import numpy as np
 import pytest
 
-from estimator.comparison import Difference
+from estimator.comparison import POWER, Difference
+from estimator.intervals import student
 from specplan.reports.verdict import verdict
 
 ALPHA = Difference("alpha", 0.64, 0.71, 0.07, 0.05, 0.09)
 FASTER = Difference("speed-up at gamma 4", 2.0, 2.12, 0.12, 0.02, 0.2)
-SLOWER = Difference("speed-up at gamma 8", 1.9, 1.5, -0.4, -0.5, 0.1)
+SLOWER = Difference("speed-up at gamma 8", 1.9, 1.5, -0.4, -0.9, 0.1)
 TIMES = "times without speculation"
+NEEDED = "Prompts that would show differences of these sizes in 80 % of comparisons:"
 
 
 @pytest.mark.parametrize(
@@ -17,15 +20,20 @@ TIMES = "times without speculation"
         ((ALPHA, FASTER, SLOWER), "B accepts more (0.71 against 0.64), is 6 % faster at K = 4 "
          f"(2.12 against 2.00 {TIMES}), almost certain."),
         ((ALPHA, SLOWER), "B accepts more (0.71 against 0.64), almost certain. These prompts do "
-         f"not show whether it is faster or slower at K = 8 (1.50 against 1.90 {TIMES})."),
+         f"not show whether it is faster or slower at K = 8 (1.50 against 1.90 {TIMES}). {NEEDED} "
+         "speed some 22 (8 here). Until then take either."),
         ((Difference("alpha", 0.71, 0.55, -0.16, -0.37, 0.04), SLOWER),
          "These prompts do not show whether B accepts more or less (0.55 against 0.71), or whether "
-         f"it is faster or slower at K = 8 (1.50 against 1.90 {TIMES})."),
+         f"it is faster or slower at K = 8 (1.50 against 1.90 {TIMES}). {NEEDED} acceptance some "
+         "23, speed some 22 (8 here). Until then take either."),
         ((Difference("alpha", 0.6, 0.6, 0.0, None, None),),
          "B accepts as much (0.60 against 0.60), of one prompt: no interval."),
         ((Difference("speed-up, temperature 0, gamma 2", 1.0, 1.001, 0.001, -1, 1),),
          "These prompts do not show whether B is faster or slower at temperature 0, K = 2 (1.00 "
-         f"against 1.00 {TIMES})."),
+         f"against 1.00 {TIMES}). {NEEDED} speed over 10,000 (8 here). Until then take either."),
+        ((FASTER, Difference("speed-up at gamma 3 and 4", 1.6, 2.12, 0.52, 0.2, 0.9)),
+         f"B is 32 % faster at its own best K, 4 against 3 (2.12 against 1.60 {TIMES}), almost "
+         "certain."),
         ((Difference("c", 0.1, 0.2, 0.1, 0.05, 0.15),),
          "Neither acceptance nor a speed-up is in both files."),
     ],
@@ -33,4 +41,24 @@ TIMES = "times without speculation"
 def test_a_verdict_names_differences_and_their_odds(
     differences: tuple[Difference, ...], words: str
 ) -> None:
-    assert verdict(differences) == words
+    assert verdict(differences, 8) == words
+
+
+def test_so_many_prompts_show_a_difference_in_four_of_five_comparisons() -> None:
+    # Differences by prompt: mean 1, standard deviation 3; known to its standard error at n = 40.
+    half = 3 / np.sqrt(40) * student(39)
+    needed = Difference("alpha", 0.0, 1.0, 1.0, 1 - half, 1 + half).prompts_needed(40)
+    assert needed is None  # shown already
+    known = Difference("alpha", 0.0, 0.5, 0.5, 0.5 - half, 0.5 + half)
+    needed = known.prompts_needed(40)
+    assert needed is not None
+    runs = np.random.default_rng(0).normal(0.5, 3, (4000, needed))
+    errors = runs.std(axis=1, ddof=1) / np.sqrt(needed)
+    shown = runs.mean(axis=1) > student(needed - 1) * errors
+    # Standard error of the share: 0.006; false alarms: one in 1,000.
+    assert shown.mean() == pytest.approx(POWER, abs=0.02)
+
+
+def test_one_prompt_or_no_difference_needs_no_number() -> None:
+    assert Difference("alpha", 0.6, 0.7, 0.1, None, None).prompts_needed(1) is None
+    assert Difference("alpha", 0.6, 0.6, 0.0, -0.1, 0.1).prompts_needed(8) is None
