@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from house_records import field_counts, names_in_several_files
+from house_records import field_counts, names_in_several_files, nodes_of
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = (
@@ -63,7 +63,7 @@ def sources() -> dict[str, str]:
 
 def functions(source: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Yields every function of a source, nested ones and methods too."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -80,7 +80,7 @@ def only_tests_reach(files: dict[str, str]) -> list[str]:
     """
     named: dict[str, set[str]] = {}
     for path, source in files.items():
-        for node in ast.walk(ast.parse(source)):
+        for node in nodes_of(source):
             names = (
                 [node.id] if isinstance(node, ast.Name)
                 else [node.attr] if isinstance(node, ast.Attribute)
@@ -91,7 +91,9 @@ def only_tests_reach(files: dict[str, str]) -> list[str]:
     unreached = []
     for path in files:
         if path.startswith("simulator/"):
-            for node in ast.parse(files[path]).body:
+            module = nodes_of(files[path])[0]
+            assert isinstance(module, ast.Module)
+            for node in module.body:
                 if isinstance(node, ast.FunctionDef | ast.ClassDef):
                     users = named.get(node.name, set())
                     if all(user.startswith("tests/") for user in users):
@@ -108,7 +110,7 @@ def circles(packages: dict[str, str]) -> list[str]:
     graph: dict[str, set[str]] = {}
     for module, path in modules.items():
         imported: set[str] = set()
-        for node in ast.walk(ast.parse(packages[path])):
+        for node in nodes_of(packages[path]):
             if isinstance(node, ast.ImportFrom) and node.module is not None:
                 imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
             elif isinstance(node, ast.Import):

@@ -19,6 +19,8 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
+from house_records import nodes_of
+
 ROOT = Path(__file__).parents[1]
 LIMITS = Path(__file__).with_suffix(".json")
 WORDS = re.compile(
@@ -57,11 +59,9 @@ def texts(path: str, source: str) -> Iterator[tuple[int, str]]:
     if path.endswith(".md"):
         yield 1, CODE_BLOCK.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
         return
-    tree = ast.parse(source)
-    parts = {
-        part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values
-    }
-    for node in ast.walk(tree):
+    nodes = nodes_of(source)
+    parts = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             pieces = (part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
             yield node.lineno, "".join(map(str, pieces))
@@ -88,7 +88,7 @@ def names(source: str) -> Iterator[tuple[int, str]]:
 
     A name that a docstring describes is bad if the function has no argument of this name.
     """
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.FunctionDef):
             yield from ((node.lineno, name) for name in lacking(node))
             if node.name.startswith("test_") and RIDDLES.search(node.name):
