@@ -12,12 +12,12 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from estimator.model_shapes.weights_and_caches import (
-    CountedWeights,
     count_weights,
     first_size,
     last_layer,
     layer_caches,
 )
+from estimator.model_shapes.weights_by_kind import CountedWeights
 from estimator.progress import stage
 from simulator.cost.roofline.shapes import CacheLayers
 

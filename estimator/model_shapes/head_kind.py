@@ -8,7 +8,8 @@ from typing import Any
 from estimator.kinds import members
 from estimator.model_shapes.counting import Count
 from estimator.model_shapes.shape import Storage
-from estimator.model_shapes.weights_and_caches import LINEAR, CountedWeights, first_size
+from estimator.model_shapes.weights_and_caches import first_size
+from estimator.model_shapes.weights_by_kind import LINEAR, CountedWeights
 from simulator.cost.roofline.shapes import (
     CacheLayers,
     DraftKind,

@@ -12,22 +12,10 @@ from typing import Any
 import msgspec
 
 from estimator.model_shapes.counting import Counted, Part, count, without_storage
+from estimator.model_shapes.plain_decoders import WITHOUT_SIZE, plain_count
 from estimator.writing import write_whole
 
 FILE = Path(__file__).with_name("known.json")
-# Keys of a configuration that change no size in the families of known models.
-WITHOUT_SIZE = frozenset((
-    "architectures", "attention_dropout", "attn_scale", "attn_temperature_tuning", "auto_map",
-    "aux_loss_alpha", "bos_token_id", "cache_implementation", "draft_vocab_size", "dtype",
-    "eos_token_id", "ep_size", "floor_scale", "for_llm_compressor",
-    "hidden_act", "initial_context_length", "initializer_range", "max_position_embeddings",
-    "max_window_layers", "n_group", "norm_topk_prob", "output_router_logits", "pad_token_id",
-    "pretraining_tp", "quantization_config", "rms_norm_eps",
-    "rope_interleave", "rope_parameters", "rope_scaling", "rope_theta", "routed_scaling_factor",
-    "router_aux_loss_coef", "router_jitter_noise", "scoring_func", "seq_aux", "swiglu_limit",
-    "topk_group", "topk_method", "torch_dtype", "transformers_version", "use_cache",
-    "_attn_implementation_autoset", "_name_or_path",
-))  # fmt: skip
 # Keys whose absence means the same as these values.
 _BOTH = {"attention_bias": False, "tie_word_embeddings": False}
 _QWEN3 = {**_BOTH, "sliding_window": None, "use_sliding_window": False}
@@ -108,7 +96,7 @@ def count_once(
     that made it. A cache file that cannot be read or written is ignored.
     """
     plain = without_storage(config)
-    known = known_count(plain, kept, part)
+    known = known_count(plain, kept, part) or plain_count(plain, kept, part)
     if known is not None:
         return known
     from importlib.metadata import version

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from estimator.model_shapes.counting import Count, architecture, count
-from estimator.model_shapes.weights_and_caches import BYTES_PER_VALUE, CountedWeights
+from estimator.model_shapes.weights_and_caches import BYTES_PER_VALUE
+from estimator.model_shapes.weights_by_kind import CountedWeights
 from simulator.cost.roofline.hardware import FORMATS, NumberFormat, find_format, int4
 from simulator.cost.roofline.shapes import ModelShape, Weights
 

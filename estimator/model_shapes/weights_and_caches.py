@@ -1,25 +1,20 @@
-"""Counts the weights of a model by kind (looked up, always multiplied, experts), and its caches."""
+"""Reads the weights and the caches of a model of transformers."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import chain, repeat
-from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from simulator.cost.roofline.matrices import ROUTERS, Matrix, joined
+from estimator.model_shapes.weights_by_kind import CountedWeights, Parameters, by_kind
 from simulator.cost.roofline.shapes import CacheKind, CacheLayers, WeightKind
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers import PreTrainedConfig, PreTrainedModel
 
-# Kinds of weights that quantisation may change.
-LINEAR: tuple[WeightKind, ...] = ("attention", "feed-forward", "experts")
 # Bytes of one cached key or value; states of linear layers have their own size.
 BYTES_PER_VALUE = 2
 # Names of the number of experts per token in configurations; the first that is set counts.
@@ -34,25 +29,6 @@ _MIXING = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class CountedWeights:
-    """The weights of one kind (attention, experts, …) before their number format is chosen.
-
-    kind, values, experts, active, inner, held, matrices: see
-      simulator.cost.roofline.shapes.Weights.
-    quantised: whether these weights are quantised if the model is stored quantised.
-    """
-
-    kind: WeightKind
-    values: int
-    quantised: bool = False
-    experts: int = 0
-    active: int = 0
-    inner: int = 0
-    held: bool = True
-    matrices: tuple[Matrix, ...] = ()
-
-
 def count_weights(
     model: PreTrainedModel,
     config: PreTrainedConfig,
@@ -61,39 +37,11 @@ def count_weights(
     within: str = "",
     uses: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[CountedWeights, ...]:
-    """Returns the model's weights by kind. A tied output matrix is counted once, as kind "head".
-
-    kept: regular expressions for the names of modules that are not quantised.
-    within: prefix of the names of the weights to count.
-    uses: uses of each matrix in a pass, by name (see `meta_pass`); names not listed: 1. A matrix
-      that is used n times is counted n times, and `held` is true for only one of the n counts.
-    """
-    totals: Counter[CountedWeights] = Counter()
-    # Values of the experts' matrices; gate and up may be one matrix, down is one by itself.
-    sizes: dict[CountedWeights, list[int]] = {}
-    sides: defaultdict[CountedWeights, dict[str, list[tuple[str, int, int]]]] = defaultdict(dict)
-    for kind, name, parameter, experts in _sorted(model):
-        if name.startswith(within):
-            quantised = _quantised(kind, name, parameter, kept)
-            active = _active(config, experts) if experts else 0
-            alike = CountedWeights(kind, 0, quantised, experts, active)
-            totals[alike] += parameter.numel()
-            if experts and "bias" not in name:
-                sizes.setdefault(alike, []).append(prod(parameter.shape[-2:]))
-            again = 0 if experts or kind == "embedding" else uses.get(name, 1) - 1
-            if again > 0:
-                totals[replace(alike, held=False)] += again * parameter.numel()
-            if kind in LINEAR and not experts and parameter.dim() == 2:
-                module, _, leaf = name.removesuffix(".weight").rpartition(".")
-                for turn in range(1 + again):
-                    part = replace(alike, held=turn == 0)
-                    sides[part].setdefault(f"{module} {turn}", []).append((leaf, *parameter.shape))
-    inner = {alike: min(matrices) // config.hidden_size for alike, matrices in sizes.items()}
-    whole = {part: joined(modules, config.hidden_size) for part, modules in sides.items()}
-    return tuple(
-        replace(part, values=values, inner=inner.get(part, 0), matrices=whole.get(part, ()))
-        for part, values in totals.items()
-    )
+    """Returns the weights of a model of transformers by kind; arguments: see `by_kind`."""
+    return by_kind(
+        _sorted(model), config.hidden_size, kept, within=within, uses=uses,
+        active=lambda experts: _active(config, experts),
+    )  # fmt: skip
 
 
 def last_layer(model: PreTrainedModel) -> str:
@@ -105,8 +53,7 @@ def last_layer(model: PreTrainedModel) -> str:
     return f"{name}.{len(layers) - 1}."
 
 
-def _sorted(model: PreTrainedModel) -> Iterator[tuple[WeightKind, str, Tensor, int]]:
-    """Yields kind, name, tensor and number of experts (0: none) of every parameter."""
+def _sorted(model: PreTrainedModel) -> Parameters:
     from torch import nn
 
     head: Any = model.get_output_embeddings()
@@ -129,7 +76,7 @@ def _sorted(model: PreTrainedModel) -> Iterator[tuple[WeightKind, str, Tensor, i
             kind = "attention"
         else:
             kind = "feed-forward"
-        yield kind, name, parameter, experts
+        yield kind, name, tuple(parameter.shape), experts
 
 
 def _experts(parts: list[str], parameter: Tensor, modules: dict[str, nn.Module]) -> int:
@@ -146,16 +93,6 @@ def _experts(parts: list[str], parameter: Tensor, modules: dict[str, nn.Module])
     names = ("num_experts", "moe_num_experts", "num_local_experts")
     stacked = parameter.shape[0] if parameter.dim() >= 2 else 0
     return (first_size(getattr(owner, name, None) for name in names) or stacked) if routed else 0
-
-
-def _quantised(kind: WeightKind, name: str, parameter: Tensor, kept: tuple[str, ...]) -> bool:
-    module = name.rpartition(".")[0]
-    router = module.rpartition(".")[2] in ROUTERS
-    matrix = parameter.dim() >= 2 and "conv" not in module and not router
-    if kind not in LINEAR or not matrix:
-        return False
-    # An expert's parameters are in modules of its own or bare tensors: both names are checked.
-    return not any(re.search(pattern, tried) for pattern in kept for tried in (name, module))
 
 
 def _active(config: PreTrainedConfig, experts: int) -> int:

@@ -14,13 +14,13 @@ from estimator.model_shapes import kept_counts
 from estimator.model_shapes.counting import Counted, count
 from estimator.model_shapes.kept_counts import (
     DEFAULTS,
-    WITHOUT_SIZE,
     Known,
     count_once,
     known_count,
     read_known,
     sizes,
 )
+from estimator.model_shapes.plain_decoders import WITHOUT_SIZE
 from estimator.model_shapes.shape import storage
 from simulator.cost.roofline.matrices import Matrix
 from specplan.main import main
@@ -59,6 +59,8 @@ FAMILIES = {
         "qk_rope_head_dim": 4, "v_head_dim": 8, "num_key_value_heads": 4,
     },
 }  # fmt: skip
+# A model that only transformers counts.
+BUILT = SMALL | {"model_type": "olmo2"}
 ALIKE = ("llama", "qwen3", "qwen3_moe")
 # Values other than the defaults of settings that change no size.
 CHANGED: dict[str, Any] = {
@@ -172,8 +174,9 @@ def test_names_of_several_sizes_are_not_known(other: dict[str, Any]) -> None:
     assert known_count(published("llama-3.1-8b") | other) is None
 
 
-@pytest.mark.parametrize("config", FAMILIES.values(), ids=FAMILIES)
-def test_a_model_is_counted_once(config: Any, cache: Path, counts: list[Any]) -> None:
+@pytest.mark.parametrize("family", sorted(FAMILIES.keys() - {"llama", "qwen3"}))
+def test_a_model_is_counted_once(family: str, cache: Path, counts: list[Any]) -> None:
+    config = FAMILIES[family]
     whole, last = count_once(config), count_once(config, ("mlp",), "last layer")
     assert whole == count(config)
     assert last == count(config, ("mlp",), "last layer") != whole
@@ -184,13 +187,13 @@ def test_a_model_is_counted_once(config: Any, cache: Path, counts: list[Any]) ->
 def test_another_configuration_or_version_counts_again(
     cache: Path, counts: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert count_once(SMALL) != count_once(SMALL | {"vocab_size": 200})
+    assert count_once(BUILT) != count_once(BUILT | {"vocab_size": 200})
     # Formats change no count.
-    count_once(SMALL | {"quantization_config": {"quant_method": "fp8"}})
+    count_once(BUILT | {"quantization_config": {"quant_method": "fp8"}})
     assert len(counts) == 2
     for changed in ("importlib.metadata.version", "estimator.model_shapes.kept_counts._code"):
         monkeypatch.setattr(changed, lambda *_: "another")
-        count_once(SMALL)
+        count_once(BUILT)
     assert len(counts) == 4
 
 
@@ -200,8 +203,8 @@ def test_another_configuration_or_version_counts_again(
 def test_a_damaged_file_is_ignored_and_replaced(
     damage: bytes, cache: Path, counts: list[Any]
 ) -> None:
-    other = SMALL | {"vocab_size": 200}
-    before = count_once(SMALL)
+    other = BUILT | {"vocab_size": 200}
+    before = count_once(BUILT)
     file = next(cache.iterdir())
     whole = file.read_bytes()
     if damage == b"other":  # the count of another model under the name
@@ -209,7 +212,7 @@ def test_a_damaged_file_is_ignored_and_replaced(
         damage = next(each for each in cache.iterdir() if each != file).read_bytes()
     file.write_bytes(whole[: len(whole) // 2] if damage == b"half" else damage)
     counts.clear()
-    assert count_once(SMALL) == before
+    assert count_once(BUILT) == before
     assert len(counts) == 1
     assert file.read_bytes() == whole
 
@@ -219,14 +222,14 @@ def test_a_cache_that_cannot_be_written_is_ignored_and_a_relative_one_is_not_use
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert count_once(SMALL) == count(SMALL)
+    assert count_once(BUILT) == count(BUILT)
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     assert kept_counts.folder() == tmp_path / ".cache" / "specplan" / "shapes"
 
 
 def test_no_cache_neither_reads_nor_writes(tmp_path: Path, cache: Path, counts: list[Any]) -> None:
-    arguments = _plan(tmp_path, SMALL | {"dtype": "bfloat16"})
+    arguments = _plan(tmp_path, BUILT | {"dtype": "bfloat16"})
     anew = CliRunner().invoke(main, [*arguments, "--no-cache"])
     assert anew.exit_code == 0, anew.output
     assert not cache.exists()
@@ -248,9 +251,9 @@ def test_no_cache_needs_configurations() -> None:
 def test_known_and_kept_counts_need_no_torch(tmp_path: Path, cache: Path) -> None:
     target = published("llama-3.3-70b")
     known = _plan(tmp_path / "known", target, published("llama-3.3-70b-eagle3"))
-    kept = _plan(tmp_path / "kept", SMALL | {"dtype": "bfloat16"})
+    kept = _plan(tmp_path / "kept", BUILT | {"dtype": "bfloat16"})
     assert CliRunner().invoke(main, kept).exit_code == 0
-    unknown = _plan(tmp_path / "unknown", SMALL | {"dtype": "bfloat16", "vocab_size": 200})
+    unknown = _plan(tmp_path / "unknown", BUILT | {"dtype": "bfloat16", "vocab_size": 200})
     # A program whose imports of torch fail plans from known and kept counts, and no other.
     code = "import sys\nsys.modules['torch'] = None\nfrom specplan.main import main\n" + "".join(
         f"main({arguments!r}, standalone_mode=False)\nprint('planned')\n"
