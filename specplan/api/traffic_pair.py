@@ -82,15 +82,17 @@ def pair_of(
     else:
         longest = min([integer("max_gamma", batching.max_gamma, at_least=1), *most])
     gammas = np.arange(1, longest + 1)
-    # Blocks have the lengths of all runs together. So a block's time carries what a run's own
-    # length differs, and a token takes the time that the plan says.
-    lengths = accepting.tokens_per_call(gammas)
+    # Blocks have the lengths of all runs together, and no position adds more tokens than the one
+    # before it. So a block's time carries what a plan's lengths differ from these, and a token
+    # takes the time that the plan says.
+    lengths, blocks = accepting.tokens_per_call(gammas), Blocks.of(accepting, longest)
     times = [
         [
             cost.baseline_seconds,
             *accepting.seconds_per_token(gammas, cost)
-            * lengths**2
-            / tokens_per_block(accepting, cost, gammas),
+            * lengths
+            / tokens_per_block(accepting, cost, gammas)
+            * blocks.tokens[0, 1:],
         ]
         for cost in priced
     ]
@@ -103,7 +105,8 @@ def pair_of(
         _cache_tokens(priced, name) if batching.cache_tokens is None else batching.cache_tokens
         for name in ("needed_gb", "target_gb")
     )
-    blocks = Blocks.of(accepting, longest, spread=spread)
+    if spread > 0:
+        blocks = Blocks.of(accepting, longest, spread=spread)
     server = Server(by_batch(batches, times, batching.slots), blocks, with_draft, held)
     alone_server = replace(server.without(alone), cache_tokens=held_alone)
     zeros = [1.0 if cost.setting.zero is None else cost.setting.zero.ratio for cost in priced]

@@ -110,6 +110,19 @@ def test_no_gamma_but_a_timed_one_is_advised(name: str, tmp_path: Path) -> None:
         assert (advised, plan["optimal_gamma"], profile.optimal_gamma) == (8, 7, 8)
 
 
+@pytest.mark.parametrize("name", ["embedded", "lookup"])
+def test_traffic_at_a_rate_near_0_takes_the_times_of_the_plan(name: str) -> None:
+    """In few texts a later position can add more tokens than the one before it."""
+    profile = ("--profile", str(EXAMPLES / f"{name}.json"))
+    load = ("--rate", "1e-7", "--prompt-tokens", "96", "--output-tokens", "8000")
+    server = ("--prompt-ms", "1", "--alpha-spread", "0", "--slots", "1")
+    plan = json.loads(run("plan", *profile, "--json"))
+    row = json.loads(run("traffic", *profile, *load, *server, "--json"))["rows"][1]
+    point = plan["curve"][row["gamma"] - 1]
+    assert row["gamma"] == plan["advised_gamma"]
+    assert row["tpot_ms"] == pytest.approx(point["ms_per_token"], rel=2e-3)
+
+
 def test_a_better_gamma_that_was_not_timed_is_named(tmp_path: Path) -> None:
     """Where checking more tokens costs nothing, the longest drafts are best: none was timed."""
     content = json.loads((EXAMPLES / "lookup.json").read_text(encoding="utf-8"))
