@@ -95,7 +95,6 @@ def test_measure_names_the_ks_that_plan_names(both: str) -> None:
 
 @pytest.mark.parametrize("name", ["embedded", "lookup"])
 def test_no_gamma_but_a_timed_one_is_advised(name: str, tmp_path: Path) -> None:
-    """By replay the lookup's best is 7, which was never timed; its table's best is 8."""
     file = EXAMPLES / f"{name}.json"
     profile = read_profile(file)
     plan = json.loads(run("plan", "--profile", str(file), "--json"))
@@ -106,8 +105,6 @@ def test_no_gamma_but_a_timed_one_is_advised(name: str, tmp_path: Path) -> None:
     assert f"K = {advised}: " in page["headline"]
     assert page["drafts"][0]["advised_gamma"] == advised
     assert f"(K = {advised})" in profile_text(profile)
-    if name == "lookup":
-        assert (advised, plan["optimal_gamma"], profile.optimal_gamma) == (8, 7, 8)
 
 
 @pytest.mark.parametrize("name", ["embedded", "lookup"])
