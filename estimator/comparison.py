@@ -121,14 +121,21 @@ Numbers = dict[tuple[Any, ...], Number]
 
 
 def compare_files(a: Path, b: Path) -> Comparison:
+    """Returns the differences between the measurements in two files; see `compare`."""
+    return compare((read_measured(a), read_measured(b)), (a, b))
+
+
+def compare(
+    measured: tuple[Profile | Validated, Profile | Validated], files: tuple[Path, Path]
+) -> Comparison:
     """Returns the differences between two profiles, or two validations, with equal prompts.
 
     Refuses a profile with a validation, files with different prompts, validations without rows of
     equal settings, and a file that lacks the numbers computed with each prompt left out.
     """
-    files = [read_measured(path) for path in (a, b)]
-    profiles = [file for file in files if isinstance(file, Profile)]
-    validations = [file for file in files if isinstance(file, Validated)]
+    a, b = files
+    profiles = [file for file in measured if isinstance(file, Profile)]
+    validations = [file for file in measured if isinstance(file, Validated)]
     if profiles and validations:
         raise ValueError(f"{a} and {b} must be two profiles or two validations, got one of each")
     # Where each file has one draft, the drafts are compared.
@@ -138,7 +145,7 @@ def compare_files(a: Path, b: Path) -> Comparison:
         _of_profile(document, path)
         if isinstance(document, Profile)
         else _of_rows(document, path, names)
-        for document, path in zip(files, (a, b), strict=True)
+        for document, path in zip(measured, files, strict=True)
     )
     for path, identified in ((a, prompts), (b, others)):
         if not identified:

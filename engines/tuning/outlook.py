@@ -19,6 +19,9 @@ from simulator.numerics.intervals import Forecast, deviations
 
 # A longer γ is run if the longest one so far is faster than all shorter ones by this share.
 RISING = 0.02
+# Standard deviation of the logarithmic difference between the speeds of two γ near the best, before
+# runs. Without it a probability of 81 % came true in 72 % of simulated tunings, with it 81 in 78.
+ALIKE = 0.015
 # Returns the estimated cost of a server from its runs at a load, and the load.
 Costs = Callable[[Sequence[Run], LoadPoint], Posterior]
 # A median and its interval.
@@ -120,7 +123,7 @@ class Outlook:
         if 0 in (gamma, other):
             gains = float(self._gains.exceeds(1.0)[max(gamma, other) - 1])
             return gains if other == 0 else 1.0 - gains
-        return self._gains.exceeds_other(gamma - 1, other - 1)
+        return self._gains.exceeds_other(gamma - 1, other - 1, spread=ALIKE)
 
 
 def _value(law: Forecast, at: int, scale: float = 1.0) -> Value:

@@ -197,17 +197,19 @@ class Forecast:
         below = [np.interp(at, column, shares, left=0.0, right=1.0) for column in self._rising]
         return 1.0 - np.array(below)
 
-    def exceeds_other(self, first: int, second: int) -> float:
+    def exceeds_other(self, first: int, second: int, *, spread: float = math.inf) -> float:
         """Returns the probability that one quantity is above another, as if both were lognormal.
 
         first, second: indices of two different quantities.
+        spread: standard deviation of the difference of both logarithms before any evidence; a
+          small one draws the probability towards 1/2.
         """
         apart = float(self.medians[first] - self.medians[second])
         variance = self.covariance[first, first] + self.covariance[second, second]
         deviation = sqrt(max(float(variance - 2 * self.covariance[first, second]), 0.0))
         if deviation == 0:
             return 0.5 if apart == 0 else float(apart > 0)
-        return NormalDist().cdf(apart / deviation)
+        return NormalDist().cdf(apart / deviation / math.hypot(1, deviation / spread))
 
     def blurred(self, covariance: Floats) -> Forecast:
         """Returns the distribution with a further independent normal error; medians are kept.

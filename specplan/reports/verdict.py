@@ -20,8 +20,7 @@ def verdict(differences: Sequence[Difference], prompts: int) -> str:
     if its interval does not contain 0, and not shown by the prompts if it does.
     """
     alphas = [row for row in differences if row.number == "alpha"]
-    gains = [row for row in differences if row.number.startswith(_SPEED)]
-    best = [max(gains, key=lambda row: (" and " in row.number, max(row.a, row.b)))] if gains else []
+    best = speeds(differences)
     parts = [*((row, _accepts(row)) for row in alphas), *((row, _speed(row)) for row in best)]
     if not parts:
         return "Neither acceptance nor a speed-up is in both files."
@@ -35,6 +34,12 @@ def verdict(differences: Sequence[Difference], prompts: int) -> str:
         said.append(f"These prompts do not show whether {name} {unknown}.")
         said += _deciding([row for row, _ in parts], prompts)
     return " ".join(said)
+
+
+def speeds(differences: Sequence[Difference]) -> list[Difference]:
+    """Returns the speed-ups at each side's own best K, else where either gains most."""
+    gains = [row for row in differences if row.number.startswith(_SPEED)]
+    return [max(gains, key=lambda row: (" and " in row.number, max(row.a, row.b)))] if gains else []
 
 
 def _deciding(rows: Sequence[Difference], prompts: int) -> list[str]:

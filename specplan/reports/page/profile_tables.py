@@ -25,12 +25,15 @@ def ranking(drafts: Sequence[Named]) -> Table:
         if best is not None:
             gain = number(best.gain.replay)
             gain += between(best.gain.low, best.gain.high) * (best.gamma > 0)
+        baseline = None if profile.cost is None else 1e3 * profile.cost.baseline_seconds
         quiet = {True: "yes", False: "NO", None: "-"}[profile.clock.quiet]
         cells.append([
             draft.name, gain, "-" if best is None else str(best.gamma or "none"),
-            _estimate(profile.alpha), _estimate(profile.c), str(profile.draft_sampling), quiet,
+            _estimate(profile.alpha), _estimate(profile.c), str(profile.draft_sampling),
+            number(baseline), str(profile.setup.date or "-"), quiet,
         ])  # fmt: skip
-    columns = ["draft", "speed-up", "K", "α", "c", "drafts", "quiet"]
+    columns = ["draft", "speed-up", "K", "α", "c", "drafts", "ms per token without", "date",
+               "quiet machine"]  # fmt: skip
     return Table("Drafts, the best first", columns, cells, 0)
 
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from estimator.comparison import Comparison, compare
 from estimator.profiles.best import added_by_position, best_of, with_intervals
 from estimator.profiles.profile import Profile
 from simulator.numerics.intervals import percent
@@ -13,6 +15,7 @@ from specplan.reports.page.inputs import Named
 from specplan.reports.page.pictures import Chart, Section, Series, Threshold, series
 from specplan.reports.page.profile_tables import by_kind, ranking, setup, shares
 from specplan.reports.profile import clock_lines, other_lines
+from specplan.reports.verdict import speeds, verdict
 
 # Maps a profile to the flags of each server that has its draft.
 Flags = Callable[[Profile], dict[str, str]]
@@ -99,13 +102,49 @@ def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
     elif best.gamma > 0:
         sure.append("One prompt gives no interval: measure more.")
     sure += [*other_lines(first.profile, plan), *clock_lines(first.profile)]
-    if len(drafts) > 1 and not several:
-        sure.append(
-            "Whether one draft is really better than another: 'specplan compare' pairs them by "
-            "prompt."
-        )
+    sure += _sessions(drafts)
+    if not several and (comparison := _pair(drafts)) is not None:
+        said = verdict(comparison.differences, comparison.a.prompts)
+        sure.append(f"Paired by prompt, A is {first.name} and B is {drafts[1].name}: {said}")
+        rows = speeds(comparison.differences)
+        if advised > 0 and any(row.low is not None and not row.distinguishable for row in rows):
+            headline += f" {_rival(drafts[1])} may be as fast: these prompts do not show it."
     sure.append(_DRAFT if best.gamma > 0 and advised > 0 else _LEAVE)
     return {"headline": headline, "sure": sure, "flags": exported(first.profile)}
+
+
+def _pair(drafts: Sequence[Named]) -> Comparison | None:
+    """Returns the comparison of the two best drafts; None unless both have speed-ups by prompt."""
+    two = [draft for draft in drafts[:2] if draft.best and draft.profile.left_out is not None]
+    if len(two) < 2:
+        return None
+    (first, second) = two
+    files = Path(first.file), Path(second.file)
+    return compare((first.profile, second.profile), files)
+
+
+def _rival(draft: Named) -> str:
+    best = draft.best
+    assert best is not None  # of `_pair`
+    return f"{draft.name}, K = {best.gamma} ({best.gain.replay:.2f} times),"
+
+
+def _sessions(drafts: Sequence[Named]) -> list[str]:
+    """Returns a sentence on what the speed-ups of several measurements are over; [] for one."""
+    times = {
+        draft.name: 1e3 * draft.profile.cost.baseline_seconds
+        for draft in drafts
+        if draft.profile.cost is not None
+    }
+    if len(times) < 2:
+        return []
+    apart = 100 * (max(times.values()) / min(times.values()) - 1)
+    shown = ", ".join(f"{ms:.2f} ({name})" for name, ms in times.items())
+    return [
+        "Drafts are ranked by speed-up, each over the baseline of its own measurement. A token "
+        f"without speculation took {shown} ms, {apart:.0f} % apart: milliseconds of different "
+        "drafts are not compared."
+    ]
 
 
 def _charts(drafts: Sequence[Named]) -> list[Chart]:
@@ -147,10 +186,11 @@ def _charts(drafts: Sequence[Named]) -> list[Chart]:
         Chart(
             "costs",
             "Cost of a block",
-            "A target pass over so many tokens, and (dashed) drafting so many. If verification "
-            "were free, the first would be flat.",
+            "A target pass over so many tokens, and (dashed) drafting so many, over a target pass "
+            "over one token of the same measurement. If verification were free, the first would be "
+            "flat.",
             "tokens",
-            "milliseconds",
+            "target passes over one token",
             by_chart["costs"],
         ),
     ]
@@ -174,6 +214,7 @@ def _of_draft(draft: Named, colour: int) -> dict[str, list[Series]]:
     bins = () if details is None else details.alpha_by_position_in_text
     along = [(part.first, part.alpha) for part in bins]
     target, drafting = ({}, {}) if times is None else (times.target_ms, times.drafting_ms)
+    one = target.get(1, 1.0)
     return {
         "speed-up": [
             *series(name, colour, replay),
@@ -185,7 +226,12 @@ def _of_draft(draft: Named, colour: int) -> dict[str, list[Series]]:
         ],
         "along-texts": series(name, colour, along) if len(along) > 1 else [],
         "costs": [
-            *series(f"verify, {name}", colour, sorted(target.items())),
-            *series(f"draft, {name}", colour, sorted(drafting.items()), "dashed"),
+            *series(f"verify, {name}", colour, ((n, ms / one) for n, ms in sorted(target.items()))),
+            *series(
+                f"draft, {name}",
+                colour,
+                ((n, ms / one) for n, ms in sorted(drafting.items())),
+                "dashed",
+            ),
         ],
     }

@@ -1,5 +1,7 @@
 """Forecasts: quantiles of draws."""
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 
@@ -60,3 +62,15 @@ def test_exact_quantities_are_ranked_for_certain() -> None:
         0,
         0.5,
     )
+
+
+def test_what_is_known_before_draws_the_odds_of_a_pair_together() -> None:
+    law = Forecast.normal(np.log([1.02, 1.0]), 0.01**2 * np.eye(2))
+    # Bayes: the difference is normal with variance s² before, and e² around it afterwards.
+    error, spread, apart = np.sqrt(2) * 0.01, 0.015, np.log(1.02)
+    mean = apart * spread**2 / (spread**2 + error**2)
+    deviation = np.sqrt(spread**2 * error**2 / (spread**2 + error**2))
+    assert law.exceeds_other(0, 1, spread=spread) == pytest.approx(
+        NormalDist().cdf(mean / deviation)
+    )
+    assert law.exceeds_other(0, 1, spread=spread) < law.exceeds_other(0, 1)
