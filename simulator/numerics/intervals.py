@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import sqrt
+from math import hypot, inf, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -197,7 +197,7 @@ class Forecast:
         below = [np.interp(at, column, shares, left=0.0, right=1.0) for column in self._rising]
         return 1.0 - np.array(below)
 
-    def exceeds_other(self, first: int, second: int, *, spread: float = math.inf) -> float:
+    def exceeds_other(self, first: int, second: int, *, spread: float = inf) -> float:
         """Returns the probability that one quantity is above another, as if both were lognormal.
 
         first, second: indices of two different quantities.
@@ -209,7 +209,7 @@ class Forecast:
         deviation = sqrt(max(float(variance - 2 * self.covariance[first, second]), 0.0))
         if deviation == 0:
             return 0.5 if apart == 0 else float(apart > 0)
-        return NormalDist().cdf(apart / deviation / math.hypot(1, deviation / spread))
+        return NormalDist().cdf(apart / deviation / hypot(1, deviation / spread))
 
     def blurred(self, covariance: Floats) -> Forecast:
         """Returns the distribution with a further independent normal error; medians are kept.

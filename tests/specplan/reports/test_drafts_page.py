@@ -1,0 +1,73 @@
+"""Measured drafts are ranked by speed-up, each within its own measurement, and paired by prompt."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from estimator.profiles.profile import Profile
+from specplan.api.planning import exported
+from specplan.main import main
+from specplan.reports.page.inputs import Named, read_inputs
+from specplan.reports.page.pictures import Section
+from specplan.reports.page.profiles import profiles_section
+from tests.specplan.made_profiles import made_profile
+
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
+
+
+def section_of(*profiles: Profile) -> Section:
+    named = [
+        Named(profile.setup.draft, f"{at}.json", profile) for at, profile in enumerate(profiles)
+    ]
+    return profiles_section(named, exported)
+
+
+def slower(profile: Profile, times: float) -> Profile:
+    """Returns the profile as a machine of another speed would measure it."""
+    made = profile.times
+    assert made is not None
+    changed = replace(
+        made,
+        target_ms={n: times * ms for n, ms in made.target_ms.items()},
+        drafting_ms={n: times * ms for n, ms in made.drafting_ms.items()},
+        draft_ms=times * made.draft_ms,
+        overhead_ms=times * made.overhead_ms,
+        baseline_overhead_ms=times * made.baseline_overhead_ms,
+    )
+    return replace(profile, times=changed)
+
+
+def test_a_slower_machine_changes_neither_the_ranking_nor_the_costs_of_a_block() -> None:
+    best, other = made_profile("b", alpha=0.8, c=0.1), made_profile("o", alpha=0.7, c=0.1)
+    alike, apart = section_of(best, other), section_of(slower(best, 1.3), other)
+    assert [row[:3] for row in alike.tables[0].rows] == [row[:3] for row in apart.tables[0].rows]
+    costs = [
+        [point.y for series in section.charts[-1].series for point in series.points]
+        for section in (alike, apart)
+    ]
+    assert costs[0] == pytest.approx(costs[1])
+    sentence = "A token without speculation took 13.13 (b), 10.10 (o) ms, 30 % apart"
+    assert any(sentence in line for line in apart.sure)
+    assert any("0 % apart" in line for line in alike.sure)
+    assert not any("apart" in line for line in section_of(best).sure)
+
+
+def test_a_draft_that_prompts_do_not_distinguish_from_the_best_is_named() -> None:
+    files = [EXAMPLES / "embedded.json", EXAMPLES / "lookup.json"]
+    section = profiles_section(read_inputs(files).profiles, exported)
+    compared = CliRunner().invoke(main, ["compare", *map(str, files), "--json"])
+    row = json.loads(compared.stdout)["differences"][-1]
+    assert " and " in row["number"]
+    assert ("may be as fast" in section.headline) != row["told_apart"]
+    # B is the other draft here, so the number of prompts is the same.
+    count = json.loads(compared.stdout)["verdict"].split("speed ")[1].split(" (")[0]
+    assert f"speed {count} (8 here)" in " ".join(section.sure)
+
+
+def test_a_draft_that_prompts_distinguish_stands_alone() -> None:
+    section = section_of(made_profile("b", alpha=0.8, c=0.1), made_profile("o", alpha=0.6, c=0.1))
+    assert "may be as fast" not in section.headline
+    assert any("almost certain." in line and "A is b and B is o" in line for line in section.sure)
