@@ -64,7 +64,7 @@ def test_exact_quantities_are_ranked_for_certain() -> None:
     )
 
 
-def test_what_is_known_before_draws_the_odds_of_a_pair_together() -> None:
+def test_a_small_spread_before_evidence_draws_odds_towards_one_half() -> None:
     law = Forecast.normal(np.log([1.02, 1.0]), 0.01**2 * np.eye(2))
     # Bayes: the difference is normal with variance s² before, and e² around it afterwards.
     error, spread, apart = np.sqrt(2) * 0.01, 0.015, np.log(1.02)

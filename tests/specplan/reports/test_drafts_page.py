@@ -27,15 +27,15 @@ def section_of(*profiles: Profile) -> Section:
 
 def slower(profile: Profile, times: float) -> Profile:
     """Returns the profile as a machine of another speed would measure it."""
-    made = profile.times
-    assert made is not None
+    before = profile.times
+    assert before is not None
     changed = replace(
-        made,
-        target_ms={n: times * ms for n, ms in made.target_ms.items()},
-        drafting_ms={n: times * ms for n, ms in made.drafting_ms.items()},
-        draft_ms=times * made.draft_ms,
-        overhead_ms=times * made.overhead_ms,
-        baseline_overhead_ms=times * made.baseline_overhead_ms,
+        before,
+        target_ms={n: times * ms for n, ms in before.target_ms.items()},
+        drafting_ms={n: times * ms for n, ms in before.drafting_ms.items()},
+        draft_ms=times * before.draft_ms,
+        overhead_ms=times * before.overhead_ms,
+        baseline_overhead_ms=times * before.baseline_overhead_ms,
     )
     return replace(profile, times=changed)
 
