@@ -1,4 +1,4 @@
-"""Completes costs: captured graphs of the server, and the size of the draft."""
+"""Checks costs, and completes them: captured graphs of the server, and the size of the draft."""
 
 from __future__ import annotations
 
@@ -7,14 +7,43 @@ from typing import TYPE_CHECKING
 
 from engines.kind import engine_kinds
 from estimator.progress import notice
-from simulator.cost.costs import Costs
+from simulator.cost.costs import Costs, StatedCosts
 from simulator.cost.setting import Wall
 from specplan.api.settings import DRAFT_KINDS, DraftNamed, Graphs
 
 if TYPE_CHECKING:
     from engines.kind import EngineKind
+    from simulator.acceptance.acceptance import Acceptance
     from simulator.cost.cost import Cost
     from simulator.cost.fitted.runs import Run
+
+# Tokens per call may exceed their bounds by so much.
+_ROUNDING = 1e-9
+
+
+def require_sound(acceptances: Iterable[Acceptance], costs: Costs) -> None:
+    """Raises ValueError if an acceptance or a stated cost, as of a user's class, is impossible.
+
+    Checks draft lengths 1 to 4, and the time without speculation.
+    """
+    import numpy as np
+
+    gammas = np.arange(1, 5)
+    for acceptance in acceptances:
+        with np.errstate(all="ignore"):
+            tokens = np.asarray(acceptance.tokens_per_call(gammas)).tolist()
+        for most, length in enumerate(tokens, start=2):
+            if not 1 - _ROUNDING <= length <= most + _ROUNDING:
+                raise ValueError(
+                    f"acceptance must give 1 to {most} tokens per call at gamma {most - 1}, "
+                    f"got {length:g}"
+                )
+    for cost in costs.costs if isinstance(costs, StatedCosts) else ():
+        seconds = [cost.baseline_seconds, *np.asarray(cost.block_seconds(gammas)).tolist()]
+        for gamma, time in enumerate(seconds):
+            if not 0 < time < np.inf:
+                place = f"at gamma {gamma}" if gamma > 0 else "without speculation"
+                raise ValueError(f"cost must have a finite time above 0 {place}, got {time:g}")
 
 
 def with_c_hat(costs: Iterable[Cost], c_hat: float | None) -> list[Cost]:

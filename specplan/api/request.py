@@ -14,6 +14,7 @@ from simulator.choice.schedule import DENSE, coarse, middles
 from simulator.cost.costs import Costs
 from specplan.api.completed_costs import (
     draft_class_of,
+    require_sound,
     sized,
     walled,
     with_c_hat,
@@ -60,6 +61,10 @@ class Question:
     server: str | None = None
     stopping: StoppingSettings = FIXED_LENGTH
     graphs: Graphs = NO_LIMITS
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.acceptance, Recorded):
+            require_sound(self.acceptance, self.costs)
 
     @property
     def recorded(self) -> Recorded | None:
