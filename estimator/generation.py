@@ -10,11 +10,7 @@ from estimator.draft_names.kind import one_draft
 from estimator.loading.pairs import LoadedPair, load, parse_policies, require_rule
 from estimator.requests import GAMMA, Generate, GenerateAlone, GenerateBeams
 from estimator.rule_names import acceptance_rule
-from estimator.settings import (
-    FIXED,
-    MAX_GAMMA,
-    draft_sampling,
-)
+from estimator.settings import FIXED, MAX_GAMMA, draft_sampling
 from estimator.timing.arms import adaptive
 from estimator.timing.precision import Timing
 from estimator.timing.threads import require_one_process
@@ -23,13 +19,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling, seeded
 from reference.records import StopStrings
 from reference.rules import STRICT, Rule
-from reference.speculative import (
-    Session,
-    Subject,
-    opening_text,
-    plain_session,
-    speculative_session,
-)
+from reference.speculative import Session, Subject, opening_text, plain_session, speculative_session
 
 
 @dataclass(frozen=True, slots=True)

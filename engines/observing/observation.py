@@ -8,12 +8,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from engines.counting import Counts, RateInterval, Timed, added, rate_interval, restarted
-from engines.observing.alphas import (
-    RequestCounts,
-    alpha_of_positions,
-    alpha_of_totals,
-    iid_p_value,
-)
+from engines.observing.alphas import RequestCounts, alpha_of_positions, alpha_of_totals, iid_p_value
 from simulator.acceptance.acceptance import CUT_SHORT
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.counted import CountedAcceptance

@@ -7,13 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from estimator.draft_names.copying import Lookup
-from estimator.draft_names.kind import (
-    JOINED_BY_SIGNS,
-    Copies,
-    DrafterKind,
-    DrafterOf,
-    LoadContext,
-)
+from estimator.draft_names.kind import JOINED_BY_SIGNS, Copies, DrafterKind, DrafterOf, LoadContext
 from estimator.settings import ModelSettings
 
 if TYPE_CHECKING:

@@ -10,12 +10,7 @@ from engines.trials.request import ValidateEngine
 from estimator.requests import Validate
 from estimator.settings import TimingSettings
 from specplan.options import model_options as shared
-from specplan.options.answer import (
-    Pictured,
-    Written,
-    answer,
-    drawable,
-)
+from specplan.options.answer import Pictured, Written, answer, drawable
 from specplan.options.command import Command, reads
 from specplan.options.declared import declare, option, rare, takes
 from specplan.options.values import integers, numbers

@@ -12,11 +12,7 @@ from simulator.choice.plan import Plan
 from simulator.traffic.answer import Traffic
 from specplan.reports.draft_labels import UNNAMED, DraftLabels
 from specplan.reports.first_runs import cautious
-from specplan.reports.flags import (
-    export,
-    export_schedule,
-    flags_of_plans,
-)
+from specplan.reports.flags import export, export_schedule, flags_of_plans
 
 
 def flags_of_machines(rows: Sequence[Plan], drafter: DraftLabels, server: str) -> dict[str, str]:

@@ -35,13 +35,7 @@ from studies.blockwise.measures import (
 )
 from studies.blockwise.records import Analysis, TunedWeight, Way
 from studies.blockwise.request import AnalyseHeads
-from studies.blockwise.texts import (
-    BlockText,
-    Drafts,
-    block_text,
-    local_drafts,
-    path_drafts,
-)
+from studies.blockwise.texts import BlockText, Drafts, block_text, local_drafts, path_drafts
 
 WEIGHTS = (0.1, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5, 2.0, 5.0, 10.0)  # their appendix E
 PARALLEL = (1, 2, 4, 8, 16)

@@ -6,15 +6,7 @@ from typing import Any
 from engines.observing.drift import Drift, Moved
 from specplan.reports.drift import drift_text
 from specplan.reports.page.inputs import Document
-from specplan.reports.page.pictures import (
-    Chart,
-    Section,
-    Table,
-    Threshold,
-    chance,
-    number,
-    series,
-)
+from specplan.reports.page.pictures import Chart, Section, Table, Threshold, chance, number, series
 from specplan.reports.page.plans import EXPORT, curve_chart, curve_table, headline, sureness
 
 Json = Mapping[str, Any]
