@@ -85,8 +85,8 @@ def theirs(models: Models, temperature: float, gamma: int, tokens: int) -> Way:
             assistant_model=draft,
             **sampled,
         )
-        found: list[int] = ids[0, len(prompt) :].tolist()
-        return found
+        written: list[int] = ids[0, len(prompt) :].tolist()
+        return written
 
     return way
 
@@ -110,8 +110,8 @@ def timed(
                 if repeat >= 0:
                     seconds[name][number][repeat] = time.perf_counter() - began
             assert len(outputs) == 1 or not alike, "greedy outputs differ"
-    found, _ = polish(np.array(list(seconds.values())).swapaxes(0, 1))
-    return dict(zip(ways, found.T.tolist(), strict=True))
+    polished, _ = polish(np.array(list(seconds.values())).swapaxes(0, 1))
+    return dict(zip(ways, polished.T.tolist(), strict=True))
 
 
 def split(runs: Sequence[Generation]) -> str:
@@ -164,10 +164,10 @@ def main() -> None:
             for name, runs in kept.items():
                 low, high = ratio_interval(seconds["theirs"], seconds[name])
                 interval = "[-]" if low is None else f"[{low:.2f}, {high:.2f}]"
-                own, other = speeds[name], speeds["theirs"]
+                rate, other = speeds[name], speeds["theirs"]
                 print(
-                    f"{temperature:11g}  {gamma:5}  {name:8}  {own:8.1f}  {other:13.1f}  "
-                    f"{own / other:.2f} {interval:14}  {split(runs[len(prompts) :])}",
+                    f"{temperature:11g}  {gamma:5}  {name:8}  {rate:8.1f}  {other:13.1f}  "
+                    f"{rate / other:.2f} {interval:14}  {split(runs[len(prompts) :])}",
                     flush=True,
                 )
 

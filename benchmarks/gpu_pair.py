@@ -145,14 +145,14 @@ def main(argv: list[str] | None = None) -> None:
     stopping = Stopping(new_tokens)
 
     def drafters(sampling: Sampling) -> dict[str, Any]:
-        made: dict[str, Any] = {"6 M": ModelDrafter(draft, sampling, target.vocabulary)}
+        by_name: dict[str, Any] = {"6 M": ModelDrafter(draft, sampling, target.vocabulary)}
         for name, order in (("unigram", 1), ("bigram", 2)):
             path = work / f"{name}.arpa"
             if not path.exists():
                 train_ngram(corpus, path, order=order, tokenizer=tokenizer, tokenizer_name="own")
             rows = Rows(load_ngram(path), vocabulary_of(tokenizer), width=target.vocabulary)
-            made[name] = NgramDrafter(rows, sampling, device=device, name=name)
-        return made
+            by_name[name] = NgramDrafter(rows, sampling, device=device, name=name)
+        return by_name
 
     alphas = []
     validations = []
@@ -161,9 +161,9 @@ def main(argv: list[str] | None = None) -> None:
         for name, drafter in drafters(sampling).items():
             subject = Subject(target, drafter, sampling, stopping)
             pairs = measure_traces(Tracing(subject, prompts, max(gammas), arguments.seed))
-            own = measured_alpha([pair.sampled for pair in pairs])
+            alpha = measured_alpha([pair.sampled for pair in pairs])
             alphas.append(
-                {"draft": name, "temperature": temperature, **asdict(own),
+                {"draft": name, "temperature": temperature, **asdict(alpha),
                  "published": PUBLISHED[name][number]}
             )  # fmt: skip
         subject = Subject(target, drafters(sampling)["6 M"], sampling, stopping)

@@ -109,16 +109,16 @@ def main() -> None:
                 confirming = [*runs, server.run(planned.advised_gamma, later)]
                 again = plan(Iid(server.alpha), cost_of_runs(confirming), max_gamma=12)
             reached = [speeds[gamma] for gamma in (*users, kept(again))]
-            losses.append([*(max(speeds.values()) - each for each in reached),
-                           *(each < best - 0.01 for each in reached)])  # fmt: skip
+            losses.append([*(max(speeds.values()) - speed for speed in reached),
+                           *(speed < best - 0.01 for speed in reached)])  # fmt: skip
         means.append([*np.mean(rows, axis=0), *np.mean(losses, axis=0)])
         print(f"{100 * jump:3.0f} %", *_cells(means[-1]), sep="  ")
     print("mean ", *_cells(np.mean(means, axis=0)), sep="  ")
 
 
 def _cells(row: list[float] | NDArray[np.float64]) -> list[str]:
-    shares = [f"{100 * each:7.1f} %" for each in row[:4]]
-    return [*shares, f"{row[4]:6.3f}", *(f"{100 * each:7.2f} %" for each in row[5:])]
+    shares = [f"{100 * share:7.1f} %" for share in row[:4]]
+    return [*shares, f"{row[4]:6.3f}", *(f"{100 * share:7.2f} %" for share in row[5:])]
 
 
 if __name__ == "__main__":

@@ -112,8 +112,10 @@ def summary(rows: list[dict[str, Any]]) -> str:
     """Returns the errors of limits and counts as text."""
     known = [row for row in rows if row["replicas"] is not None]
     lines = [f"{len(rows)} cases, {len(known)} with a fleet of at most 1,024 GPUs"]
-    own = np.array([row["error"] for row in known])
-    lines.append(f"standard error of the truth: median {np.median(own):.2%}, most {own.max():.2%}")
+    spread = np.array([row["error"] for row in known])
+    lines.append(
+        f"standard error of the truth: median {np.median(spread):.2%}, most {spread.max():.2%}"
+    )
     for name, key in (("simulated", "limit"), ("closed form", "limit_closed")):
         errors = np.array([row[key] / row["limit_true"] - 1 for row in known])
         sizes = np.abs(errors)

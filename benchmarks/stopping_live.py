@@ -74,7 +74,7 @@ def main() -> None:
     rebuilding = Setting(0, p_min=1.0)  # the threshold has no effect and marks the server
     fixed = [Setting(gamma) for gamma in range(1, max(LONGEST) + 1)]
     tried = [Setting(gamma, p_min=p_min) for gamma in LONGEST for p_min in P_MINS]
-    settings = [plain, small, dropping, *fixed, *(each for each in tried if each not in fixed)]
+    settings = [plain, small, dropping, *fixed, *(one for one in tried if one not in fixed)]
     counts = dict.fromkeys(settings, NOTHING)
     seconds: dict[Setting, NDArray[np.float64]] = {}
     texts: dict[tuple[int, ...], tuple[int, ...]] = {}
@@ -101,8 +101,8 @@ def main() -> None:
                         text = server.complete(
                             prompt, max_new_tokens=arguments.tokens, temperature=0, seed=0
                         )
-                        own = setting.model == "target"
-                        if own and texts.setdefault(prompt, text.tokens) != text.tokens:
+                        of_target = setting.model == "target"
+                        if of_target and texts.setdefault(prompt, text.tokens) != text.tokens:
                             print(f"{setting}: another text at prompt {number}", flush=True)
                         spent[place, repeat, number] = text.seconds
                         if setting.gamma and repeat == 0 and number >= half:
@@ -111,7 +111,7 @@ def main() -> None:
         typical = np.median(spent, axis=1)
         for place, setting in enumerate(settings):
             seconds[setting] = np.array([typical[place, :half].sum(), typical[place, half:].sum()])
-        target, draft = (load_model(each, device=CPU) for each in (pair.target, pair.draft))
+        target, draft = (load_model(name, device=CPU) for name in (pair.target, pair.draft))
         limit = arguments.tokens - 1
         drafter = ModelDrafter(draft, GREEDY, target.vocabulary)
         subject = Subject(target, drafter, GREEDY, Stopping(limit))
@@ -119,7 +119,7 @@ def main() -> None:
     # Prices: the first half of the prompts. Predictions: the other half.
     emitted = half * limit
     step, further, first, anew = (
-        seconds[each][0] / emitted for each in (plain, small, dropping, rebuilding)
+        seconds[setting][0] / emitted for setting in (plain, small, dropping, rebuilding)
     )
     first, anew = first - step, anew - step
     spent_fixed = [float(seconds[setting][0]) for setting in fixed]
@@ -128,13 +128,13 @@ def main() -> None:
     for setting in tried:
         verified, paid = total(traces[half:], setting.gamma, rule, setting.p_min)
         counted, lengths = counts[setting], np.arange(setting.gamma + 1)
-        own = paid @ cost.drafting_seconds(lengths) + verified @ cost.checking_seconds(lengths)
-        own += anew * changes(verified)
+        priced = paid @ cost.drafting_seconds(lengths) + verified @ cost.checking_seconds(lengths)
+        priced += anew * changes(verified)
         row = {
             "gamma": setting.gamma, "p_min": setting.p_min,
             "drafted_predicted": float(verified @ lengths), "drafted": counted.drafted,
             "accepted_predicted": emitted - float(verified.sum()), "accepted": counted.accepted,
-            "predicted": emitted * step / float(own),
+            "predicted": emitted * step / float(priced),
             "measured": float(seconds[plain][1] / seconds[setting][1]),
         }  # fmt: skip
         row["error_percent"] = 100 * (row["predicted"] / row["measured"] - 1)
@@ -146,7 +146,7 @@ def main() -> None:
     result |= {f"{name}_ms": 1e3 * price for name, price in prices.items()}
     result["verifying_ms"] = (1e3 * cost.checking_seconds(np.arange(max(LONGEST) + 1))).tolist()
     result["halves_ms"] = [
-        [each.gamma, each.p_min, each.model, *(1e3 * seconds[each]).tolist()] for each in settings
+        [one.gamma, one.p_min, one.model, *(1e3 * seconds[one]).tolist()] for one in settings
     ]
     print(json.dumps({**result, "rows": len(rows)}))
     if arguments.output is not None:
@@ -183,8 +183,8 @@ def total(
     traces: Sequence[Trace], gamma: int, rule: StoppingRule, p_min: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns the expected blocks of texts by verified tokens and by paid draft steps."""
-    found = [each.stopped(rule, drawn=False).blocks(gamma, rule, p_min) for each in traces]
-    return sum(each.verified for each in found), sum(each.paid for each in found)
+    blocks = [part.stopped(rule, drawn=False).blocks(gamma, rule, p_min) for part in traces]
+    return sum(part.verified for part in blocks), sum(part.paid for part in blocks)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def main() -> None:
     with TemporaryDirectory() as name:
         pair = folder_pair(None, (), PromptSettings(num_prompts=half), Path(name))
         models = {TARGET: load_causal(pair.target), DRAFT: load_causal(pair.draft)}
-        own, small = (load_model(each, device=CPU) for each in (pair.target, pair.draft))
+        large, small = (load_model(name, device=CPU) for name in (pair.target, pair.draft))
     for module in models.values():
         module.generation_config.eos_token_id = None
         module.generation_config.pad_token_id = 0
@@ -79,7 +79,7 @@ def main() -> None:
             assistant = {"assistant_model": models[DRAFT]}
         drafted.clear()
         began = process_time()
-        found = models[setting if isinstance(setting, str) else TARGET].generate(
+        ids_written = models[setting if isinstance(setting, str) else TARGET].generate(
             ids, attention_mask=torch.ones_like(ids), max_new_tokens=length, do_sample=False,
             **assistant,
         )  # fmt: skip
@@ -87,7 +87,7 @@ def main() -> None:
         if assistant and prompt >= half and len(seconds[setting][prompt, length]) == 1:
             counts[setting] += drafted
         if setting != DRAFT and length == tokens:
-            text = tuple(found[0, ids.shape[1] :].tolist())
+            text = tuple(ids_written[0, ids.shape[1] :].tolist())
             assert texts.setdefault(prompt, text) == text, f"{setting}: another text"
 
     for setting in (TARGET, DRAFT, *FIXED):
@@ -110,22 +110,22 @@ def main() -> None:
             for prompt in range(first, first + half)
         )
 
-    drafter = ModelDrafter(small, GREEDY, own.vocabulary)
-    subject = Subject(own, drafter, GREEDY, Stopping(tokens))
+    drafter = ModelDrafter(small, GREEDY, large.vocabulary)
+    subject = Subject(large, drafter, GREEDY, Stopping(tokens))
     traces = [
         scoring.trace(
             subject, pair.prompts[at], texts[at], max_gamma=max(LONGEST), ahead=max(LONGEST)
         )
         for at in range(2 * half)
     ]
-    before = {each: spent(each, 1) for each in (TARGET, DRAFT)}
+    before = {model: spent(model, 1) for model in (TARGET, DRAFT)}
     step, further = (
-        (spent(each, tokens) - before[each]) / (half * (tokens - 1)) for each in (TARGET, DRAFT)
+        (spent(model, tokens) - before[model]) / (half * (tokens - 1)) for model in (TARGET, DRAFT)
     )
     # Time of the prompt's passes beyond a step of each model.
     prompts = sum(before.values()) - half * (step + further)
     cost = priced(
-        [spent(each, tokens) - prompts for each in FIXED], traces[:half], rule, step=step,
+        [spent(length, tokens) - prompts for length in FIXED], traces[:half], rule, step=step,
         first=further, further=further,
     )  # fmt: skip
     rows = []
@@ -157,9 +157,9 @@ def watched() -> list[int]:
     plain, lengths = AssistedCandidateGenerator.get_candidates, []
 
     def get_candidates(self: Any, input_ids: torch.Tensor, *rest: Any, **named: Any) -> Any:
-        found = plain(self, input_ids, *rest, **named)
-        lengths.append(found[0].shape[1] - input_ids.shape[1])
-        return found
+        written = plain(self, input_ids, *rest, **named)
+        lengths.append(written[0].shape[1] - input_ids.shape[1])
+        return written
 
     AssistedCandidateGenerator.get_candidates = get_candidates
     return lengths

@@ -52,22 +52,22 @@ def recorded(pair: Pair, subject: Subject, max_gamma: int) -> list[Trace]:
     return [trace(subject, prompt, text.tokens, max_gamma=max_gamma) for prompt, text in pairs]
 
 
-def blocks(own: Subject, traces: list[Trace], gamma: int) -> tuple[Way, Way]:
+def blocks(subject: Subject, traces: list[Trace], gamma: int) -> tuple[Way, Way]:
     """Returns a chain judged by token and as a block."""
-    jointly = [each.judged("block", gamma) for each in traces]
+    jointly = [trace.judged("block", gamma) for trace in traces]
     return (
-        Way("by token", own, gamma, block_efficiency(traces, gamma)),
-        Way("by block", replace(own, rule=BlockVerification()), gamma,
+        Way("by token", subject, gamma, block_efficiency(traces, gamma)),
+        Way("by block", replace(subject, rule=BlockVerification()), gamma,
             block_efficiency(jointly, gamma)),
     )  # fmt: skip
 
 
-def trees(own: Subject, rates: tuple[float, ...], nodes: int) -> tuple[Way, Way]:
+def trees(subject: Subject, rates: tuple[float, ...], nodes: int) -> tuple[Way, Way]:
     """Returns a tree of the likeliest tokens and one of drawn ones."""
     parents = best_trees(rates, max_nodes=nodes, max_depth=nodes).parents(nodes, nodes)
-    assert isinstance(own.drafter, ModelDrafter)
+    assert isinstance(subject.drafter, ModelDrafter)
     first, second = (
-        replace(own, drafter=TreeDrafter(own.drafter, parents, choose))
+        replace(subject, drafter=TreeDrafter(subject.drafter, parents, choose))
         for choose in (likeliest, without_replacement)
     )
     predicted = tree_tokens(parents, rates)
@@ -97,12 +97,12 @@ def main() -> None:
     given = parser.parse_args()
     pair = embedded_pair(given.prompts)
     drafter = ModelDrafter(pair.draft, Sampling(), pair.target.vocabulary)
-    own = Subject(pair.target, drafter, Sampling(), Stopping(given.tokens))
-    traces = recorded(pair, own, max([1, *given.gammas]))
+    subject = Subject(pair.target, drafter, Sampling(), Stopping(given.tokens))
+    traces = recorded(pair, subject, max([1, *given.gammas]))
     rates = acceptance_by_rank(traces, RANKS)
     print("acceptance by rank", " ".join(f"{rate:.3f}" for rate in rates))
-    compared = {f"chain of {gamma}": blocks(own, traces, gamma) for gamma in given.gammas}
-    compared |= {f"tree of {nodes}": trees(own, rates, nodes) for nodes in given.nodes}
+    compared = {f"chain of {gamma}": blocks(subject, traces, gamma) for gamma in given.gammas}
+    compared |= {f"tree of {nodes}": trees(subject, rates, nodes) for nodes in given.nodes}
     print("| draft | way | tokens a call | predicted | way | tokens a call | predicted "
           "| gain, % [90 %] | predicted |")  # fmt: skip
     print("|---" * 9 + "|")

@@ -41,9 +41,9 @@ class Clock:
     """A server's clock in seconds, which does not advance while its processes are stopped."""
 
     def __init__(self, server: EngineServer) -> None:
-        asked = re.compile(rf"port\W+{urlsplit(server.url).port}\b".encode())
+        port = re.compile(rf"port\W+{urlsplit(server.url).port}\b".encode())
         commands = Path("/proc").glob("[0-9]*/cmdline")
-        started = [int(each.parent.name) for each in commands if asked.search(each.read_bytes())]
+        started = [int(line.parent.name) for line in commands if port.search(line.read_bytes())]
         # A server that was started here leads a group, which holds its workers, too.
         self.group = os.getpgid(started[0])
         # How long it ran, and since when it runs again, if it does.
@@ -157,14 +157,14 @@ def _question(model: str | None, prompt: list[int], tokens: int) -> tuple[str, d
     """Returns path and body of a request: vLLM names its model, llama.cpp does not."""
     body = {"prompt": prompt, "temperature": 0.0, "ignore_eos": True, "stream": True}
     if model is None:
-        own = {"n_predict": tokens, "cache_prompt": False, "return_tokens": True}
-        return "/completion", body | own
-    own = {"model": model, "max_tokens": tokens, "return_token_ids": True}
-    return "/v1/completions", body | own
+        fields = {"n_predict": tokens, "cache_prompt": False, "return_tokens": True}
+        return "/completion", body | fields
+    fields = {"model": model, "max_tokens": tokens, "return_token_ids": True}
+    return "/v1/completions", body | fields
 
 
 def _ids(event: dict[str, Any]) -> list[int]:
     """Returns the tokens that an event of the stream brings."""
     if "choices" in event:
-        return [each for choice in event["choices"] for each in choice["token_ids"] or []]
+        return [token for choice in event["choices"] for token in choice["token_ids"] or []]
     return [] if event.get("stop") else event["tokens"]

@@ -59,8 +59,8 @@ def cells() -> Iterator[tuple[int, int, int, int | None, int]]:
 def server_of(deployment: Deployment, demand: Demand, chunk: int, cache: int | None) -> Server:
     """Returns a server whose cache holds `cache` requests."""
     context, gammas = round(demand.context), np.arange(1, 5)
-    costs = [roofline_cost(deployment, context=context, batch=each) for each in BATCHES]
-    times = [[each.baseline_seconds, *each.block_seconds(gammas)] for each in costs]
+    costs = [roofline_cost(deployment, context=context, batch=batch) for batch in BATCHES]
+    times = [[cost.baseline_seconds, *cost.block_seconds(gammas)] for cost in costs]
     places = sorted({1, 64, 256, 512, 2048, 8192, int(demand.prompt_tokens)})
     reading = {n: prompt_seconds(deployment, n)[0] for n in places}
     held = None if cache is None else cache * (demand.prompt_tokens + demand.output_tokens)
@@ -72,18 +72,18 @@ def simulated(
     server: Server, demand: Demand, gamma: int, rate: float, *, count: int | None = None
 ) -> dict[str, float]:
     """Returns means of repeated simulations, in seconds, and their relative standard error."""
-    found: list[tuple[float, float]] = []
+    seconds_by_seed: list[tuple[float, float]] = []
     if count is None:
         count = int(np.clip(60 * server.max_batch(demand), 2000, 12_000))
     while True:
-        seed = len(found)
+        seed = len(seconds_by_seed)
         requests = demand.arrivals(rate, count, seed=seed)
         run = serve(server, requests, gamma, seed=seed)
-        found.append((float(run.token_seconds.mean()), float(run.first_seconds.mean())))
-        values = np.array(found)
+        seconds_by_seed.append((float(run.token_seconds.mean()), float(run.first_seconds.mean())))
+        values = np.array(seconds_by_seed)
         if seed >= 2:
-            errors = values.std(axis=0, ddof=1) / values.mean(axis=0) / len(found) ** 0.5
-            if errors[0] < PRECISION or len(found) == MOST_SEEDS:
+            errors = values.std(axis=0, ddof=1) / values.mean(axis=0) / len(seconds_by_seed) ** 0.5
+            if errors[0] < PRECISION or len(seconds_by_seed) == MOST_SEEDS:
                 return dict(
                     zip(
                         ("token", "first", "token_error", "first_error"),
@@ -102,15 +102,15 @@ def saturated(server: Server, demand: Demand, gamma: int) -> float:
     count = max(1500, 24 * server.max_batch(demand))
     lengths = (np.full(count, round(n)) for n in (demand.prompt_tokens, demand.output_tokens))
     requests = Requests(np.zeros(count), *lengths)
-    found = 0.0
+    rate = 0.0
     for _ in range(2):
         run = serve(server, requests, gamma, seed=0)
         ends = np.sort(run.last)
         first, last = ends[2 * count // 5], ends[9 * count // 10]
         ended = np.searchsorted(ends, last, "right") - np.searchsorted(ends, first, "right")
-        found = float(ended / (last - first))
-        requests = demand.arrivals(1.25 * found, count, seed=0)
-    return found
+        rate = float(ended / (last - first))
+        requests = demand.arrivals(1.25 * rate, count, seed=0)
+    return rate
 
 
 def compared(deployment: Deployment, cell: tuple[int, int, int, int | None, int]) -> dict[str, Any]:
@@ -149,8 +149,8 @@ def near() -> Iterator[dict[str, Any]]:
         for gamma in GAMMAS:
             most = saturated(server, demand, gamma)
             for share in NEAR_SHARES:
-                found = at_rate(server, demand, gamma, share * most, count=NEAR_REQUESTS)
-                yield {"pair": name, "gamma": gamma, "share": share, **found}
+                errors_at_rate = at_rate(server, demand, gamma, share * most, count=NEAR_REQUESTS)
+                yield {"pair": name, "gamma": gamma, "share": share, **errors_at_rate}
 
 
 def with_chunks() -> Iterator[dict[str, Any]]:
@@ -193,15 +193,15 @@ def print_near(rows: list[dict[str, Any]]) -> None:
 
 def errors(rows: list[dict[str, Any]], what: str) -> list[tuple[float, str, list[Any]]]:
     """Returns closed form over simulation less 1, by absolute size, the largest first."""
-    found = []
+    misses = []
     for row in rows:
         if what == "max_rate":
-            found.append((row["max_rate"] / row["max_rate_simulated"] - 1, "", row["cell"]))
+            misses.append((row["max_rate"] / row["max_rate_simulated"] - 1, "", row["cell"]))
             continue
         for share in SHARES:
-            each = row[f"{share:g}"]
-            found.append((each[f"{what}_closed"] / each[what] - 1, f"{share:g}", row["cell"]))
-    return sorted(found, key=lambda each: -abs(each[0]))
+            cells = row[f"{share:g}"]
+            misses.append((cells[f"{what}_closed"] / cells[what] - 1, f"{share:g}", row["cell"]))
+    return sorted(misses, key=lambda miss: -abs(miss[0]))
 
 
 def main() -> None:
@@ -232,13 +232,13 @@ def main() -> None:
         rows.append(compared(deployment, cell))
         write_result(options.output, setup("numpy") | {"rows": rows})
     for what in ("max_rate", "token", "first"):
-        found = errors(rows, what)
-        sizes = np.abs([each[0] for each in found])
+        misses = errors(rows, what)
+        sizes = np.abs([miss[0] for miss in misses])
         print(
             f"{what}: mean {100 * sizes.mean():.1f} %, within 5 %: "
             f"{int((sizes <= 0.05).sum())} of {len(sizes)}"
         )
-        for error, share, cell in found[:8]:
+        for error, share, cell in misses[:8]:
             print(f"  {100 * error:+.1f} % {share} {cell}")
 
 

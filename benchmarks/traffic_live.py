@@ -113,7 +113,7 @@ def measure(given: argparse.Namespace, trial: Trial, save: Path) -> None:
         trial.engine = f"{given.engine} {version}"
         if trial.most == 0:
             trial.most = min(
-                alone(each.pricing, trial, stairs, given.stair) for each in pairs.values()
+                alone(pair.pricing, trial, stairs, given.stair) for pair in pairs.values()
             )
         for number, share in left:
             if time.monotonic() - begin > given.stop_after:
@@ -157,7 +157,7 @@ def in_turns(
         arm.pricing.run(pairs[arm.gamma].pricing, given.stair, ended[arm.gamma].is_set)
 
     clocks = {gamma: (pair.arriving.clock, pair.pricing.clock) for gamma, pair in pairs.items()}
-    threads = [threading.Thread(target=each, args=[arm]) for arm in arms for each in (price, send)]
+    threads = [threading.Thread(target=work, args=[arm]) for arm in arms for work in (price, send)]
     for thread in threads:
         thread.start()
     for gamma in pairs:

@@ -62,7 +62,7 @@ class Priced:
 
     def server(self, slots: int, demand: Demand, batch: float) -> Server:
         """Returns the server for the simulator, with prompts priced at this batch."""
-        steps = by_batch(list(self.by_batch), [[each] for each in self.by_batch.values()], slots)
+        steps = by_batch(list(self.by_batch), [[time] for time in self.by_batch.values()], slots)
         blocks = Blocks(np.ones((1, 1)))
         if self.gamma > 0:
             alpha = float(alpha_from_block_efficiency(self.length, self.gamma))
@@ -109,7 +109,7 @@ def _steps(
     Features: weights of the batch sizes, shared between the two nearest ones; then the number of
     prompts read in the step, shared between batch 1 and the largest batch.
     """
-    firsts, lasts = (np.array([each.tokens[n] for each in answers])[:, None] for n in (0, -1))
+    firsts, lasts = (np.array([answer.tokens[n] for answer in answers])[:, None] for n in (0, -1))
     parts, seconds = [], []
     for answer in answers:
         # A block's tokens come together; without blocks each token is a step.

@@ -76,12 +76,12 @@ class Trial:
     def capacity(self, arm: Arm) -> float:
         """Returns requests per second, from the tokens that came while all clients were busy."""
         # The first and the last requests are left out: the state is not steady then.
-        ends = sorted(each.tokens[-1] for each in arm.answers)
+        ends = sorted(answer.tokens[-1] for answer in arm.answers)
         if len(ends) <= self.clients:
             raise ValueError(f"saturated must be longer, got {len(ends)} answers in it")
         start = ends[self.clients]
-        end = max(each.sent for each in arm.answers)
-        tokens = np.concatenate([each.tokens for each in arm.answers])
+        end = max(answer.sent for answer in arm.answers)
+        tokens = np.concatenate([answer.tokens for answer in arm.answers])
         counted = ((start < tokens) & (tokens <= end)).sum()
         return float(counted / (end - start) / self.output_tokens)
 
@@ -108,8 +108,8 @@ class Row:
     def token_ms(self) -> tuple[float, float, float]:
         """Time between two tokens: measured, simulated, in closed form."""
         return self._of(
-            [each.token for each in self.arm.answers],
-            [each.token_seconds for each in self.simulated],
+            [answer.token for answer in self.arm.answers],
+            [run.token_seconds for run in self.simulated],
             self.state.token_seconds,
         )
 
@@ -117,8 +117,8 @@ class Row:
     def first_ms(self) -> tuple[float, float, float]:
         """Time to the first token: measured, simulated, in closed form."""
         return self._of(
-            [each.first for each in self.arm.answers],
-            [each.first_seconds for each in self.simulated],
+            [answer.first for answer in self.arm.answers],
+            [run.first_seconds for run in self.simulated],
             self.state.first_seconds,
         )
 
@@ -126,9 +126,9 @@ class Row:
     def tokens_per_second(self) -> tuple[float, float]:
         """Throughput of all requests: measured, simulated."""
         answers = self.arm.answers
-        span = max(each.tokens[-1] for each in answers) - min(each.sent for each in answers)
-        tokens = sum(len(each.tokens) for each in answers)
-        return tokens / span, float(np.mean([each.tokens_per_second for each in self.simulated]))
+        span = max(answer.tokens[-1] for answer in answers) - min(answer.sent for answer in answers)
+        tokens = sum(len(answer.tokens) for answer in answers)
+        return tokens / span, float(np.mean([run.tokens_per_second for run in self.simulated]))
 
     def _of(
         self,

@@ -52,8 +52,8 @@ def first_layers(folder: Path) -> str:
     (folder / "config.json").write_text(json.dumps(config))
     weights = load_file(source / "model.safetensors")
     kept = {
-        name: each
-        for name, each in weights.items()
+        name: tensor
+        for name, tensor in weights.items()
         if ".layers." not in name or int(name.split(".layers.")[1].split(".")[0]) < LAYERS
     }
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
@@ -85,47 +85,47 @@ def request(engine: str, draft: str, temperature: float, loads: tuple[int, ...])
     )  # fmt: skip
 
 
-def swept(asked: Any, gammas: tuple[int, ...], wanted: set[int]) -> dict[str, Any]:
+def swept(tuning_request: Any, gammas: tuple[int, ...], wanted: set[int]) -> dict[str, Any]:
     """Returns the runs of a second sweep, in two passes, and how long a user's own sweep takes.
 
     All gammas share turns, even of an engine that is tuned by one server after the other: over the
     minutes of such a sweep, this machine's speed changes by as much as neighbouring gammas differ.
     """
-    fresh = replace(asked, how=replace(asked.how, seed=1000))
-    if isinstance(asked, TuneEngine):
-        fresh = replace(fresh, engine=replace(asked.engine, servers="together"))
-    ready = tuning._own if isinstance(asked, TuneOwn) else tuning._engine
+    fresh = replace(tuning_request, how=replace(tuning_request.how, seed=1000))
+    if isinstance(tuning_request, TuneEngine):
+        fresh = replace(fresh, engine=replace(tuning_request.engine, servers="together"))
+    ready = tuning._own if isinstance(tuning_request, TuneOwn) else tuning._engine
     every = sorted({*gammas, *wanted})
     began, passes, seconds = time.monotonic(), [], list[float]()
     with ready(fresh) as (bench, _, _):
         for number in (0, 1):
-            passes.append(bench.measure(every, asked.how.concurrencies, 1000 * number))
+            passes.append(bench.measure(every, tuning_request.how.concurrencies, 1000 * number))
             seconds.append((time.monotonic() - began) * len(gammas) / len(every))
     # A user would make one pass.
     return {"seconds": seconds[0], "gammas": gammas, "passes": msgspec.to_builtins(passes)}
 
 
 def measured(
-    asked: Any, gammas: tuple[int, ...], sweep: dict[str, Any] | None = None
+    tuning_request: Any, gammas: tuple[int, ...], sweep: dict[str, Any] | None = None
 ) -> dict[int, Any]:
     """Returns a tuning and its sweep, by load; sweep: an earlier one, used if it has the gammas."""
     began = time.monotonic()
-    found = tuning.tune(asked)
-    print(tuned_text(found, dry_run=False), flush=True)
+    tuned = tuning.tune(tuning_request)
+    print(tuned_text(tuned, dry_run=False), flush=True)
     seconds = time.monotonic() - began
-    wanted = {each.gamma for each in found.advised}
+    wanted = {advice.gamma for advice in tuned.advised}
     if sweep is None or not wanted <= {row["gamma"] for row in sweep["passes"][0]}:
-        sweep = swept(asked, gammas, wanted)
+        sweep = swept(tuning_request, gammas, wanted)
     return {
-        each.concurrency: {
-            "gamma": each.gamma,
-            "factor": each.improvement_factor,
-            "tried": [row.gamma for row in found.at(each.concurrency)],
-            "turns": [len(row.turns) for row in found.at(each.concurrency)],
+        advice.concurrency: {
+            "gamma": advice.gamma,
+            "factor": advice.improvement_factor,
+            "tried": [row.gamma for row in tuned.at(advice.concurrency)],
+            "turns": [len(row.turns) for row in tuned.at(advice.concurrency)],
             "seconds": seconds,
             "sweep": sweep,
         }
-        for each in found.advised
+        for advice in tuned.advised
     }
 
 
@@ -150,19 +150,19 @@ def run(path: Path, command: str | None) -> None:
             key = f"{engine}|{pair}|{temperature:g}|"
             if f"{key}{loads[0]}" in results:
                 continue
-            asked = request(
+            tuning_request = request(
                 engine.split()[0], "embedded" if pair == "embedded" else layers, temperature, loads
             )
             sweep = None
             if command is not None:
                 servers = "together" if engine == ways[1] else "in-turn"
-                own = replace(asked.engine, engine_command=command, servers=servers)
-                asked = replace(asked, engine=own)
-                sweep = next((each["sweep"] for each in results.values()), None)
-            found = measured(asked, SWEEP if command is None else VLLM_SWEEP, sweep)
-            for load, each in found.items():
-                results[f"{key}{load}"] = each
-                print(f"{key}{load}", each["tried"], each["gamma"], flush=True)
+                settings = replace(tuning_request.engine, engine_command=command, servers=servers)
+                tuning_request = replace(tuning_request, engine=settings)
+                sweep = next((earlier["sweep"] for earlier in results.values()), None)
+            by_load = measured(tuning_request, SWEEP if command is None else VLLM_SWEEP, sweep)
+            for load, result in by_load.items():
+                results[f"{key}{load}"] = result
+                print(f"{key}{load}", result["tried"], result["gamma"], flush=True)
             write_json(results, path)
 
 
@@ -171,18 +171,18 @@ def show(path: Path) -> None:
     results = json.loads(path.read_text())
     print("| engine | pair | T | at once | K run | K | sweep's | loss, % [90 %] | time share |")
     print("|---" * 9 + "|")
-    losses, found = [], []
-    for key, each in results.items():
-        lost, best = loss(key, each)
+    losses, reached = [], []
+    for key, result in results.items():
+        lost, best = loss(key, result)
         low, high = np.quantile(lost[1:], (0.05, 0.95))
-        share = each["seconds"] / each["sweep"]["seconds"]
+        share = result["seconds"] / result["sweep"]["seconds"]
         losses.append(lost)
-        found.append((high, sum(gamma > 0 for gamma in each["tried"]), share))
-        tried = ", ".join(map(str, each["tried"]))
+        reached.append((high, sum(gamma > 0 for gamma in result["tried"]), share))
+        tried = ", ".join(map(str, result["tried"]))
         lost_percent = f"{100 * lost[0]:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
-        cells = (*key.split("|"), tried, each["gamma"], best, lost_percent, f"{share:.2f}")
+        cells = (*key.split("|"), tried, result["gamma"], best, lost_percent, f"{share:.2f}")
         print(f"| {' | '.join(map(str, cells))} |")
-    high, runs, share = np.mean(found, axis=0)
+    high, runs, share = np.mean(reached, axis=0)
     mean = np.mean(losses, axis=0)
     low, top = 100 * np.quantile(mean[1:], (0.05, 0.95))
     print(f"\nmean loss {100 * mean[0]:.1f} % [{low:.1f}, {top:.1f}], mean of the upper ends "

@@ -27,7 +27,7 @@ class Swept:
         steps = [{turn: spent / n for _, turn, spent, n, _ in row["turns"]} for row in rows]
         shared = sorted(set.intersection(*map(set, steps)))
         self.logs = np.log(
-            [[own[turn] for turn in shared] if together else [*own.values()] for own in steps]
+            [[turns[turn] for turn in shared] if together else [*turns.values()] for turns in steps]
         )
         work = [np.sum([turn[3:] for turn in row["turns"]], axis=0) for row in rows]
         self.lengths = np.log([tokens / passes for passes, tokens in work])
@@ -80,15 +80,15 @@ def loss(key: str, result: dict[str, Any]) -> tuple[Any, int]:
         ]
     halves = [Swept(rows, drawn=float(temperature) > 0, together=together) for rows in passes]
     gammas = halves[0].gammas
-    own = gammas.index(result["gamma"])
-    candidates = [index for index, each in enumerate(gammas) if each in result["sweep"]["gammas"]]
+    advised = gammas.index(result["gamma"])
+    candidates = [index for index, gamma in enumerate(gammas) if gamma in result["sweep"]["gammas"]]
 
     def lost(draws: Any) -> float:
         times = [half.token_logs(draws) for half in halves]
         behind = []
         for chosen, judged in (times, times[::-1]):
             best = min(candidates, key=lambda index: chosen[index])
-            behind.append(judged[own] - judged[best])
+            behind.append(judged[advised] - judged[best])
         return float(1 - np.exp(-np.mean(behind)))
 
     draws = np.random.default_rng(0)

@@ -40,11 +40,11 @@ def session(sweep: dict[int, Row], effects: dict[str, Any], worth: float) -> Cho
         if wanted is None or len(tried) == len(sweep):
             break
         # Where nobody ran a gamma, the nearest one that was published and not yet run.
-        left = [each for each in sweep if each not in tried]
-        tried.append(min((abs(each - wanted), each) for each in left)[1])
-        runs = runs_of([sweep[each] for each in tried])
+        left = [gamma for gamma in sweep if gamma not in tried]
+        tried.append(min((abs(gamma - wanted), gamma) for gamma in left)[1])
+        runs = runs_of([sweep[gamma] for gamma in tried])
     wanted = now.advice.gamma
-    advised = min(tried, key=lambda each: abs(each - wanted)) if wanted > 0 else 0
+    advised = min(tried, key=lambda gamma: abs(gamma - wanted)) if wanted > 0 else 0
     return Choice(sweep, advised, len(tried) - 1)
 
 
@@ -55,7 +55,7 @@ def main() -> None:
     worth = parser.parse_args().worth / 100
     rows, _ = read_rows()
     kept = [row for row in rows if row.facts["target"] not in impossible(rows)]
-    found: dict[str, list[Choice]] = defaultdict(list)
+    choices: dict[str, list[Choice]] = defaultdict(list)
     fitted: dict[str, dict[str, Any]] = {}
     for sweep in sweeps(kept):
         first = next(iter(sweep.values()))
@@ -63,12 +63,12 @@ def main() -> None:
             fitted[first.owner] = fit([row for row in rows if row.owner != first.owner])
         chosen = session(sweep, fitted[first.owner], worth)
         for name in ("all", *(["4 gammas or more"] if len(sweep) > 3 else []), first.traits.draft):
-            found[name].append(chosen)
+            choices[name].append(chosen)
     print("| sweeps of | number | mean loss | largest | further runs |\n|---|---|---|---|---|")
-    for name, each in found.items():
-        losses = [one.loss for one in each]
-        print(f"| {name} | {len(each)} | {100 * np.mean(losses):.2f} % | {100 * max(losses):.1f} % "
-              f"| {np.mean([one.runs for one in each]):.2f} |")  # fmt: skip
+    for name, kind in choices.items():
+        losses = [one.loss for one in kind]
+        print(f"| {name} | {len(kind)} | {100 * np.mean(losses):.2f} % | {100 * max(losses):.1f} % "
+              f"| {np.mean([one.runs for one in kind]):.2f} |")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -52,13 +52,15 @@ def replayed(key: str, result: dict[str, Any], worth: float) -> list[tuple[float
     ]
     if not setup[2]:
         passes = [[{**row, "turns": row["turns"][at::2]} for row in passes[0]] for at in (0, 1)]
-    found = []
-    for own, other in (passes, passes[::-1]):
-        gamma, *tried = searched(own, setup, worth)
-        seen, judged = (Swept(each, drawn=setup[0] > 0, together=setup[2]) for each in (own, other))
+    losses = []
+    for first, other in (passes, passes[::-1]):
+        gamma, *tried = searched(first, setup, worth)
+        seen, judged = (
+            Swept(turns, drawn=setup[0] > 0, together=setup[2]) for turns in (first, other)
+        )
         best, times = int(seen.token_logs(None).argmin()), judged.token_logs(None)
-        found.append((1 - np.exp(times[best] - times[judged.gammas.index(gamma)]), len(tried)))
-    return found
+        losses.append((1 - np.exp(times[best] - times[judged.gammas.index(gamma)]), len(tried)))
+    return losses
 
 
 def main() -> None:
@@ -68,9 +70,9 @@ def main() -> None:
     parser.add_argument("--worth", type=float, default=0.2, help="per cent, as specplan tune has")
     given = parser.parse_args()
     settings = [item for path in given.paths for item in json.loads(path.read_text()).items()]
-    found = [each for item in settings for each in replayed(*item, given.worth / 100)]
-    losses, runs = zip(*found, strict=True)
-    print(f"{len(found)} passes: mean loss {100 * np.mean(losses):.2f} %, largest "
+    outcomes = [outcome for item in settings for outcome in replayed(*item, given.worth / 100)]
+    losses, runs = zip(*outcomes, strict=True)
+    print(f"{len(outcomes)} passes: mean loss {100 * np.mean(losses):.2f} %, largest "
           f"{100 * max(losses):.1f} %, runs {np.mean(runs):.2f}")  # fmt: skip
 
 

@@ -99,13 +99,13 @@ def in_turns(
 
 def speed_ups(runs: Timed) -> NDArray[np.float64]:
     """Returns the measured speed-up at each of GAMMAS."""
-    found = []
+    speed_ups = []
     for gamma in GAMMAS:
-        own = runs[f"gamma {gamma}"]
-        tokens = np.array([len(text.tokens) for text in own])
-        seconds = sum(text.decode_seconds for text in own)
-        found.append(float(decode_rate(runs[BASELINE]) @ tokens) / seconds)
-    return np.array(found)
+        texts = runs[f"gamma {gamma}"]
+        tokens = np.array([len(text.tokens) for text in texts])
+        seconds = sum(text.decode_seconds for text in texts)
+        speed_ups.append(float(decode_rate(runs[BASELINE]) @ tokens) / seconds)
+    return np.array(speed_ups)
 
 
 def errors(texts: TextTraces, runs: Timed) -> list[float]:
@@ -148,7 +148,7 @@ def main() -> None:
     if given.turns_only:
         ways = {IN_TURNS: in_turns}
     ratios = []
-    found: dict[str, list[list[float]]] = {name: [] for name in ways}
+    of_way: dict[str, list[list[float]]] = {name: [] for name in ways}
     print(
         f"{given.busy} busy processes, {torch.get_num_threads()} threads, draft {drafter.name}; "
         "per cent off by gamma"
@@ -161,14 +161,14 @@ def main() -> None:
                 began = time.monotonic()
                 runs = way(subject, pair.prompts, arms, seed=seed)
                 measured.append(speed_ups(runs))
-                found[name].append(errors(texts, runs))
+                of_way[name].append(errors(texts, runs))
                 after = f"  in {time.monotonic() - began:.0f} s"
                 after += f", precise to {precision_percent(runs):.1f} %"
-                print(line(f"seed {seed}, {name}", found[name][-1], after), flush=True)
+                print(line(f"seed {seed}, {name}", of_way[name][-1], after), flush=True)
             if len(measured) > 1:
                 ratios.append(100 * (measured[1] / measured[0] - 1))
                 print(line(f"seed {seed}, second / first", ratios[-1]), flush=True)
-    for name, every in found.items():
+    for name, every in of_way.items():
         sizes = np.abs(every)
         mean = f"  {sizes.mean():.1f} % off on average, {sizes.max():.1f} % at most"
         print(line(f"mean, {name}", np.mean(every, axis=0), mean))

@@ -138,23 +138,23 @@ def main() -> None:
         )
         with running as both:
             turn(both, pair.prompts[:1], arguments.tokens, 0)
-            found = np.array(
+            seconds = np.array(
                 [
                     turn(both, pair.prompts, arguments.tokens, number)
                     for number in range(arguments.turns)
                 ]
             )
             drafts, version = both[1].counts().drafts, getattr(both[1], "version", None)
-    middle, low, high = ratio(found)
-    each = 1e3 * np.median(found, axis=0) / (len(pair.prompts) * (arguments.tokens - 1))
+    middle, low, high = ratio(seconds)
+    ms = 1e3 * np.median(seconds, axis=0) / (len(pair.prompts) * (arguments.tokens - 1))
     name = f"vllm {version}, {arguments.draft}" if version else arguments.engine
-    print(f"{name}: {each[0]:.3f} ms a token without a draft, {each[1]:.3f} with K = 0")
+    print(f"{name}: {ms[0]:.3f} ms a token without a draft, {ms[1]:.3f} with K = 0")
     print(f"{middle:.3f} times [{low:.3f}, {high:.3f}] the time, {arguments.turns} turns")
     print(f"tokens submitted: {drafts}")
     if arguments.output is not None:
         result = {
             "engine": arguments.engine, "ratio": middle, "low": low, "high": high,
-            "ms_per_token": each.tolist(), "prompts": len(pair.prompts),
+            "ms_per_token": ms.tolist(), "prompts": len(pair.prompts),
             "tokens": arguments.tokens, "turns": arguments.turns,
         }  # fmt: skip
         if arguments.engine == "vllm":
