@@ -90,7 +90,7 @@ def deployed_cost(
             kernels.block_work(load, _COMPARED)
     except ValueError as error:
         if model is not None:
-            taken = f"--cost-model public takes {plain.source} in their place"
+            taken = f"`cost_model` public takes {plain.source} in their place"
             raise ValueError(f"{error}; {taken}") from None
         return plain._replace(notes=(f"No measured kernels: {error}.",))
     posterior = infer(kernels, published_prior(traits, over="kernels"), runs, baseline)

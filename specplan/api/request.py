@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 AcceptanceInput = tuple[Acceptance, ...] | Recorded
 COARSE = "Not all batch sizes are shown: between two that advise one K, all advise this K."
-FILLED = "Lengths that a --run lacks are the acceptance's tokens per call."
+FILLED = "Lengths that a run lacks are the acceptance's tokens per call."
 DEFAULT_RULE = "llama.cpp"
 LOOKUP_LENGTH = (
     "the length of a lookup's run must count all steps: vLLM's mean acceptance length counts only "

@@ -87,7 +87,7 @@ def _missing(runs: Sequence[Run]) -> str:
     arm, gamma = ("without", 0) if True in drafted else ("with", "K")
     batch = runs[0].load.batch
     return (
-        f"Batch {batch} has no run {arm} speculation, so it has no speed-up: add --run "
+        f"Batch {batch} has no run {arm} speculation, so it has no speed-up: add the run "
         f"gamma={gamma},batch={batch},..."
     )
 

@@ -64,7 +64,7 @@ def test_a_batch_without_one_of_its_runs_has_no_cost_and_is_named() -> None:
     assert only.setting.batch == 1
     assert only.setting.load is not None
     assert only.setting.load.notes == (
-        "Batch 32 has no run without speculation, so it has no speed-up: add --run "
+        "Batch 32 has no run without speculation, so it has no speed-up: add the run "
         "gamma=0,batch=32,...",
     )
 

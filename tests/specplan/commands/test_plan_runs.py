@@ -61,7 +61,7 @@ def test_one_run_gives_a_range_and_the_run_to_try_next() -> None:
 def test_a_stated_acceptance_gives_the_length_that_a_run_lacks() -> None:
     head = "--alpha 0.7 --run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1"
     bare, stated = planned(head), planned(f"{head},length=2.533")  # 1 + 0.7 + 0.49 + 0.343
-    assert "Lengths that a --run lacks" in str(bare.pop("notes"))
+    assert "Lengths that a run lacks" in str(bare.pop("notes"))
     assert bare["improvement_factor"] == pytest.approx(stated["improvement_factor"])
     observed = "--acceptance-by-position 0.8,0.6,0.4 --run gamma=0,tpot=7.1"
     assert run(f"{observed} --run gamma=2,tpot=4.1").exit_code == 0
@@ -202,7 +202,7 @@ def test_an_export_interpolates_between_the_batches_that_were_run() -> None:
 def test_a_batch_that_lacks_a_run_is_named_and_has_no_speed_up() -> None:
     text = " ".join(run(f"{BATCHES} --run gamma=3,tpot=20,length=2.8,batch=128").stdout.split())
     assert "Batch 128 has no run without speculation" in text
-    assert "add --run gamma=0,batch=128" in text
+    assert "add the run gamma=0,batch=128" in text
 
 
 ALIKE = (
