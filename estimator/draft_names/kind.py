@@ -164,7 +164,7 @@ class DrafterKind(ABC):
     def require(  # noqa: B027 - most suit all
         self, target: str, *, tokenizer: Any, settings: ModelSettings
     ) -> None:
-        """Raises ValueError if the drafter does not fit the target's name or tokenizer."""
+        """Raises ValueError if the drafter does not fit the target's name or tokenizer, if any."""
 
 
 class ModelKind(DrafterKind):

@@ -15,6 +15,7 @@ from estimator.draft_names.kind import (
     positive,
 )
 from estimator.settings import ModelSettings
+from reference.models import folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,11 @@ class HuggingFace(ModelKind):
         return self.name
 
     def require(self, target: str, *, tokenizer: Any, settings: ModelSettings) -> None:
+        if tokenizer is None:
+            folders.require_folder(self.name)
+            if target != EMBEDDED and not settings.trust_remote_code:
+                folders.require_alike_vocabularies(target, self.name)
+            return
         from reference.models.huggingface import load_tokenizer, require_same_tokenizer
 
         of_draft = load_tokenizer(self.name, trust_remote_code=settings.trust_remote_code)
@@ -116,6 +122,9 @@ class Eagle3Name(DrafterKind):
                     f"draft eagle3 needs the embedded target, got {target}; give its own "
                     "head's folder, or train one with: specplan heads train --kind eagle3"
                 )
+        elif tokenizer is None:
+            if target != EMBEDDED and not settings.trust_remote_code:
+                folders.require_alike_vocabularies(target, self.folder)
         elif (Path(self.folder) / "tokenizer.json").is_file():
             from reference.models.huggingface import load_tokenizer, require_same_tokenizer
 

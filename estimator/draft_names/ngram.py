@@ -31,12 +31,14 @@ class Ngram(DrafterKind):
         return (Path(FOLDER if self.file is None else self.file),)
 
     def require(self, target: str, *, tokenizer: Any, settings: ModelSettings) -> None:
+        if self.file is not None and not Path(self.file).is_file():
+            raise ValueError(f"draft ngram:FILE must be an existing file, got {Path(self.file)}")
+        if tokenizer is None:
+            return
         from ngram.formats.model_files import require_embedded_tokenizer, require_tokenizer
 
         if self.file is None:
             require_embedded_tokenizer(tokenizer, name=target)
-        elif not Path(self.file).is_file():
-            raise ValueError(f"draft ngram:FILE must be an existing file, got {Path(self.file)}")
         elif not settings.force:
             require_tokenizer(Path(self.file), tokenizer, name=target)
 

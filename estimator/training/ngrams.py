@@ -15,6 +15,7 @@ from ngram.formats.model_files import (
 )
 from ngram.rows.backoff import check_order
 from ngram.rows.rows import Rows, Score, score_kenlm, score_rows, vocabulary_of
+from ngram.training.corpus import corpus_files
 from ngram.training.smoothers import prune_thresholds
 from ngram.training.train import find_lmplz, train
 
@@ -37,6 +38,7 @@ def train_ngram(request: TrainNgram, progress: Progress = SILENT) -> Description
     check_order(request.order)
     prune_thresholds(request.counts, request.order)
     program = program_of(request)
+    corpus_files(request.sources, request.pattern)  # refuses a missing one before a tokenizer loads
     tokenizer = load_named_tokenizer(request.tokenizer_name)
     corpus = read_corpus(request.sources, request.pattern, tokenizer, progress=progress)
     # A folder is named by its absolute path, for use in other folders.

@@ -66,10 +66,8 @@ class Law:
         present: step and prompt times by number of requests in the server.
         variability: z of the module.
         """
-        shape, rates = (
-            present.share.shape,
-            np.broadcast_to(rate, (*present.share.shape[:-1], rate.shape[-1])),
-        )
+        shape = present.share.shape
+        rates = np.broadcast_to(rate, (*shape[:-1], rate.shape[-1]))
         columns = [present.share, present.step, present.base, present.prompts, present.reading]
         columns = [np.broadcast_to(column, shape).reshape(-1, shape[-1]) for column in columns]
         rows = rates.reshape(-1, rates.shape[-1])
@@ -77,11 +75,8 @@ class Law:
         size = max(1, _TOGETHER // (shape[-1] * rows.shape[-1]))
         groups = [slice(at, at + size) for at in range(0, len(rows), size)]
         means = [_means(rows[group], [c[group] for c in columns], variability) for group in groups]
-        values = [
-            np.concatenate(columns_of_group).reshape(rates.shape)
-            for columns_of_group in zip(*means, strict=True)
-        ]
-        return cls(1 - 1 / shape[-1], *values)
+        whole = map(np.concatenate, zip(*means, strict=True))
+        return cls(1 - 1 / shape[-1], *(column.reshape(rates.shape) for column in whole))
 
 
 def _means(rate: Floats, of_group: list[Floats], variability: float) -> list[Floats]:

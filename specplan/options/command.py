@@ -78,12 +78,12 @@ class Command(click.Command):
 
         with heard(show), announced(ctx.info_name or ""):
             try:
-                if not self.ways:
-                    return super().invoke(ctx)
                 if "trust_remote_code" in ctx.params:  # it runs models
                     from specplan.options.early import refuse_early
 
                     refuse_early(ctx.params)
+                if not self.ways:
+                    return super().invoke(ctx)
                 way, run = next(way for way in self.ways.items() if selects(way[0], ctx))
                 return run(*fill(ctx, records_of(run), way=way))
             except ValueError as error:  # it names the arguments of Python's functions

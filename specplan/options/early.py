@@ -57,20 +57,11 @@ def _refuse_prompts(text: PromptSettings, prompt: str | None) -> None:
 
 
 def _refuse_drafts(models: ModelSettings) -> None:
-    from estimator.draft_names.kind import draft_names, parse_drafter, walk
-    from estimator.draft_names.models import Eagle3Name, Embedded, HuggingFace
-    from reference.models.folders import require_alike_vocabularies, require_folder
+    from estimator.draft_names.kind import EMBEDDED, draft_names, parse_drafter, walk
 
-    named = models.target not in (None, "embedded") and not models.trust_remote_code
+    target = EMBEDDED if models.target is None else models.target
     for part in (part for name in draft_names(models) for part in walk(parse_drafter(name))):
-        if isinstance(part, HuggingFace):
-            require_folder(part.name)
-            if named:
-                require_alike_vocabularies(str(models.target), part.name)
-        if isinstance(part, Eagle3Name) and part.folder is not None and named:
-            require_alike_vocabularies(str(models.target), part.folder)
-        if isinstance(part, Embedded):
-            part.require(models.target or "embedded", tokenizer=None, settings=models)
+        part.require(target, tokenizer=None, settings=models)
 
 
 def _of(record: type[Record], stated: Mapping[str, Any]) -> Record:

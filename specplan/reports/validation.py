@@ -1,14 +1,18 @@
 """A validation as text: a table for each draft and temperature, and a summary."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from __future__ import annotations
 
-from engines.trials.validation import EngineRow
-from estimator.validation.file import SpeculativeRow, ValidationRow
-from estimator.validation.validation import Validation
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 from simulator.numerics.intervals import percent
 from specplan.reports.profile import TIMES_IN_DOUBT
 from specplan.reports.table import MS, TOKENS, Column, fastest, folded, interval, shown, table
+
+if TYPE_CHECKING:
+    from engines.trials.validation import EngineRow
+    from estimator.validation.file import SpeculativeRow, ValidationRow
+    from estimator.validation.validation import Validation
 
 _LONGEST_NAME = 24
 MEASURED = "measured [prompts]"

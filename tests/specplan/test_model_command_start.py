@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import subprocess
 import sys
 import termios
 from contextlib import suppress
@@ -44,6 +45,34 @@ def test_planning_from_a_profile_imports_nothing_heavy(tmp_path: Path) -> None:
     assert json.loads(text)["alpha"] == PROFILE.alpha.value
     heavy = {"torch", "transformers", "kenlm", "matplotlib", "tqdm"}
     assert not modules & (heavy | {"scipy.optimize", "scipy.stats"})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "measure --draft ngram:none.arpa",
+        "validate --draft suffix:none",
+        "generate --prompts none.txt",
+        "measure --draft some/folder/none",
+        "heads analyse --prompts none.txt",
+        "heads train --heads 0",
+        "ngram train --corpus none --tokenizer embedded -o a.arpa",
+    ],
+)
+def test_a_missing_file_is_refused_before_a_model_library_is_loaded(
+    line: str, tmp_path: Path
+) -> None:
+    code = (
+        "import sys\nfrom specplan.main import main\n"
+        f"try:\n    main({line!r}.split())\nexcept SystemExit as end:\n    assert end.code == 2\n"
+        "print(*{'torch', 'transformers'} & sys.modules.keys())"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.strip() == ""
+    assert ended.stderr.startswith("Error: ")
 
 
 def test_progress_is_shown_on_a_terminal(
