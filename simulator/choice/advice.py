@@ -20,6 +20,7 @@ THRESHOLD = 0.5
 # If probabilities are not calibrated for a kind of draft, the decision is open up to this one. Only
 # where no draw gains (no token is ever accepted, for example) does it need no run.
 UNDECIDED = 0.9
+LIKELY, SURE = 0.75, 0.95  # least probabilities of a gain that is "likely", and "almost certain"
 # A measured γ is replaced by a γ whose median speed is higher by this share. To wait for a
 # probability of 90 % instead costs twice as much speed (`benchmarks/published_advice.py`).
 BEATEN = 0.03
@@ -39,9 +40,9 @@ def certainty(probability: float) -> str:
 
     The bounds only choose words; decisions use THRESHOLD and UNDECIDED.
     """
-    if probability >= 0.95:
+    if probability >= SURE:
         return "almost certain"
-    if probability >= 0.75:
+    if probability >= LIKELY:
         return "likely"
     return "undecided" if probability >= 0.4 else "a loss is likelier"
 

@@ -28,11 +28,10 @@ class Replica:
 
     gpus: GPUs of the replica, the product of the ways in which they share work; `tp`, `ep` and `dp`
       say how many share each layer, the experts, and the requests.
-    dtype: number format of the weights; None: the format in the configuration.
-    draft: the draft's name.
-    batch_limit: most sequences that are decoded together.
-    price: money for a GPU and an hour; None: not stated.
+    dtype: number format of the weights; None: the configuration's. draft: the draft's name.
+    batch_limit: most sequences decoded together. price: of a GPU and an hour; None: not stated.
     doubt: returns random draws of costs and acceptance, or None if both are exact.
+    basis: the evidence behind costs and acceptance in words, then notes on it.
     """
 
     gpu: str
@@ -45,6 +44,7 @@ class Replica:
     draft: str | None = None
     price: float | None = None
     doubt: Callable[[], Doubt | None] = field(default=lambda: None, repr=False)
+    basis: tuple[str, ...] = ()
 
     @property
     def batch_limit(self) -> int:

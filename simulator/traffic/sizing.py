@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from simulator.choice.advice import NEAR
+from simulator.choice.advice import LIKELY, NEAR, UNDECIDED
 from simulator.numerics.arguments import Floats
 from simulator.traffic.fleet import Fleet, Goal, Replica, closed_fleet, simulated_fleet
 from simulator.traffic.promise import Limit, Promise, binding, limit_interval, promise
@@ -75,6 +75,14 @@ class Sizing:
         return (
             None if self.best is None or drawn is None else np.mean(drawn <= self.best.gpus).item()
         )
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a run must show first that speculation saves GPUs."""
+        if self.best is None or self.best.gamma == 0 or self.saved is None:
+            return False
+        likely, known = self.saved.probability, self.best.replica.pair.calibrated
+        return likely is not None and likely <= (LIKELY if known else UNDECIDED)
 
     @property
     def next_rate(self) -> float | None:

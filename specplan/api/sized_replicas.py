@@ -64,14 +64,14 @@ def replicas_of(
             )
             where = f"{gpus} × {gpu} (tp {tp}, dp {dp}, ep {ep})"
             try:
-                pair, doubt = _servers(costs, draft.acceptance, demand, given)
+                pair, doubt, basis = _servers(costs, draft.acceptance, demand, given)
             except ValueError as error:
                 notes.append(f"{where} is left out: {error}.")
                 continue
             if not pair.gammas:
                 notes.append(f"{draft.title} does not fit on {where} with a request.")
             replica = Replica(gpu, gpus, pair, tp, ep, dp, dtype, draft.title, prices.get(gpu))
-            replicas.append(replace(replica, doubt=doubt))
+            replicas.append(replace(replica, doubt=doubt, basis=basis))
     if not replicas and not notes:
         raise ValueError("`dp` and `ep` must divide `gpus_per_replica`, got none that does")
     return replicas, drafted, notes
@@ -109,8 +109,10 @@ def replica_at(
 
 def _servers(
     costs: Roofline, acceptance: Acceptance, demand: Demand, given: SizeSettings
-) -> tuple[Pair, Callable[[], Doubt | None]]:
-    """Returns a replica with and without speculation, and what draws its uncertain values."""
+) -> tuple[Pair, Callable[[], Doubt | None], tuple[str, ...]]:
+    """Returns a replica's servers, what draws their uncertain values, and `Replica.basis`."""
+    from specplan.reports.basis import basis_text
+
     shared = ("slots", "chunk_tokens", "cached_share", "gamma", "max_gamma")
     batching = Batching(**{name: getattr(given, name) for name in shared})
     known, wall = walled(costs, NO_LIMITS)
@@ -122,7 +124,9 @@ def _servers(
         pair.drafting.max_batch(demand)
     except ValueError:
         pair = replace(pair, gammas=())
-    return pair, partial(doubt_of, priced, accepting, pair.drafting)
+    load = priced[0].setting.load
+    basis = (basis_text(accepting, priced), *(() if load is None else load.notes))
+    return pair, partial(doubt_of, priced, accepting, pair.drafting), basis
 
 
 def _sharing(gpus: int, *, mixture: bool, given: SizeSettings) -> Iterator[tuple[int, int, int]]:

@@ -11,6 +11,7 @@ from simulator.choice.schedule import Range, last_paying_batch, schedules
 from simulator.cost.setting import CostSetting, Load, Wall
 
 _MOSTLY = 0.5
+_SINGLE = ("rtx-30", "rtx-40", "rtx-50")  # GPUs of which a computer seldom has several
 _VLLM_ZERO = (
     "On vLLM a server that drafts nothing (K = 0) is slower than one without a draft: "
     "--export vllm counts that, and may draft where K is 0 here."
@@ -103,10 +104,11 @@ def does_not_fit(setting: CostSetting) -> str:
     load = setting.load
     assert load is not None
     most = f"a batch of {load.most_batch} or less, " if load.most_batch else ""
+    more = "more GPUs (--tp) or " * (not str(load.gpu).startswith(_SINGLE))
     return (
         f"Does NOT fit: batch {setting.batch} at context {load.context} needs "
         f"{load.needed_gb or 0:.0f} GB of weights and caches on each GPU, which has "
-        f"{load.memory_gb or 0:.0f} GB. Take {most}more GPUs (--tp) or a smaller --dtype."
+        f"{load.memory_gb or 0:.0f} GB. Take {most}{more}a smaller --dtype."
     )
 
 

@@ -54,13 +54,13 @@ def plans_json(
         named = [
             {"draft": name, **plan_fields(row)} for name, row in zip(drafts, rows, strict=True)
         ]
-        opening = {"sentence": fastest(rows, drafts), "basis": basis_text(rows)}
+        opening = {"sentence": fastest(rows, drafts), "basis": _basis(rows)}
         return {**opening, "rows": named, "best_draft": drafts[0]}
     if len(rows) == 1:
         return plan_json(rows[0])
     runs = runs_of(rows)
     fields = [plan_fields(row, runs) for row in rows]
-    data: dict[str, Any] = {"basis": basis_text(rows), "rows": fields}
+    data: dict[str, Any] = {"basis": _basis(rows), "rows": fields}
     if of_loads(rows):
         from specplan.reports.contexts import contexts_json
         from specplan.reports.zero import break_evens_json
@@ -73,7 +73,7 @@ def plans_json(
 
 def plan_json(plan: Plan) -> dict[str, Any]:
     """Returns the JSON object of one plan; raises ArithmeticError on impossible predictions."""
-    data = {"basis": basis_text([plan]), **plan_fields(plan), "curve": points_of(plan)}
+    data = {"basis": _basis([plan]), **plan_fields(plan), "curve": points_of(plan)}
     sampling = plan.acceptance.source.draft_sampling
     if plan.other is not None and sampling is not None:
         from specplan.reports.profile import samplings_json
@@ -237,3 +237,7 @@ def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = (), drafts: Sequenc
     if of_loads(rows) and not drafts:
         lines += ["", *map(folded, schedules_text(every or rows, rows[0].only))]
     return "\n".join([*map(folded, notes), *([""] if notes else []), *lines])
+
+
+def _basis(rows: Sequence[Plan]) -> str:
+    return basis_text(rows[0].acceptance, [row.cost for row in rows])

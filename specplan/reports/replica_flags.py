@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from engines.kind import Drafted
 from simulator.traffic.fleet import Fleet
+from specplan.reports.first_runs import cautious
 from specplan.reports.flags import export
 
 # Flags by what they set; --quantization takes the format, the others a number.
@@ -26,9 +27,10 @@ _FLAGS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 )  # fmt: skip
 
 
-def replica_flags(server: str, fleet: Fleet, draft: Drafted) -> str:
+def replica_flags(server: str, fleet: Fleet, draft: Drafted, *, undecided: bool = False) -> str:
     """Returns the flags of each replica; server: one of `sized_for`.
 
+    undecided: whether the flags of the draft are comments until it was run.
     A number format is written only if it is fp8: other formats are the checkpoint's own.
     """
     replica, flags = fleet.replica, _FLAGS[server]
@@ -47,7 +49,8 @@ def replica_flags(server: str, fleet: Fleet, draft: Drafted) -> str:
         parts.append(f"{flags['dtype']} fp8")
     lines = [" ".join(parts)]
     if fleet.gamma:
-        lines.append(export(server, gamma=fleet.gamma, draft=draft))
+        first = {0: [fleet.gamma, 0] * undecided}
+        lines.append(cautious(export(server, gamma=fleet.gamma, draft=draft), first))
     return "\n".join(lines)
 
 

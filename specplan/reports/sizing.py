@@ -27,7 +27,13 @@ def sizing_text(data: Json) -> str:
     if (by_hour := data.get("day")) is not None:
         lines += [*map(folded, day_sentences(by_hour)), "", table(by_hour["hours"], HOURS), ""]
     levels = speed_levels(data["pareto"])
-    return "\n".join([*lines, table(levels, SPEEDS) if levels else "", *map(folded, data["notes"])])
+    return "\n".join(
+        [
+            *lines,
+            table(levels, SPEEDS) if levels else "",
+            *map(folded, [data["basis"], *data["notes"]]),
+        ]
+    )
 
 
 def fleets(data: Json) -> list[Json]:

@@ -11,7 +11,7 @@ from simulator.traffic.pareto import Point
 from simulator.traffic.promise import PERCENTILES, Promise, binding
 from simulator.traffic.sizing import Saved, Sizing
 from specplan.reports.size_grid import times_by_rate
-from specplan.reports.sizing_words import promises, sentence
+from specplan.reports.sizing_words import layout, promises, sentence
 from specplan.reports.table import possible
 
 
@@ -33,6 +33,7 @@ def sizing_json(
         {
             "sentence": sentence(sizing),
             "promises": promises(sizing),
+            "basis": "" if sizing.best is None else sizing.best.replica.basis[0],
             "rate": goal.rate,
             **_lengths(sizing.best),
             "share": goal.share,
@@ -62,9 +63,22 @@ def sizing_json(
             "by_rate": [] if sizing.best is None else times_by_rate(sizing.best),
             "searched": sizing.searched,
             "flags": dict(flags),
-            "notes": list(notes),
+            "notes": [*_cost_notes(sizing), *notes],
         }
     )  # fmt: skip
+
+
+def _cost_notes(sizing: Sizing) -> list[str]:
+    """Returns notes on the costs of the fleets that are shown, with GPU and layout if they vary."""
+    fleets = [*sizing.candidates, *filter(None, [sizing.best_without])]
+    replicas = {f"{one.gpu}, {layout(one.tp, one.ep, one.dp)}": one.basis[1:]
+                for one in (fleet.replica for fleet in fleets)}  # fmt: skip
+    notes = dict.fromkeys(note for basis in replicas.values() for note in basis)
+    where = {note: [name for name, basis in replicas.items() if note in basis] for note in notes}
+    return [
+        f"{'; '.join(names)}: " * (len(names) < len(replicas)) + note
+        for note, names in where.items()
+    ]
 
 
 def _fleet_json(fleet: Fleet | None) -> dict[str, Any] | None:

@@ -35,6 +35,8 @@ def sentence(sizing: Sizing) -> str:
     )
     if best.gamma == 0:
         return f"{start}; no draft makes it cheaper."
+    if sizing.undecided:
+        start = f"Undecided: run K = {best.gamma} and K = 0 first. {start}"
     if without is None or saved is None:
         return f"{start}; without speculation {goal.max_gpus} GPUs do not keep the targets."
     other = "" if without.price is None else f", {without.price:.4g} an hour"

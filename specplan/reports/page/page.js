@@ -26,7 +26,7 @@ function layers(series, shade, index, shift) {
   const points = series.points.map((point) => [point.x + shift, point.y]);
   const bounded = series.points.filter((point) => point.low !== null && point.high !== null);
   const dots = series.mark === "dots";
-  const main = { name: series.name, type: { bars: "bar", dots: "scatter" }[series.mark] ?? "line", data: points, color: shade, symbolSize: dots ? 11 : 6, showSymbol: points.length < 40, lineStyle: { width: 2, type: series.mark === "dashed" ? "dashed" : "solid" }, barMaxWidth: 34, z: dots ? 5 : 3 };
+  const main = { name: series.name, type: { bars: "bar", dots: "scatter" }[series.mark] ?? "line", data: points, color: shade, symbolSize: dots ? 11 : 6, showSymbol: points.length < 20, lineStyle: { width: 2, type: series.mark === "dashed" ? "dashed" : "solid" }, barMaxWidth: 34, z: dots ? 5 : 3 };
   if (dots) main.markLine = { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: shade, type: "solid", width: 2 }, data: bounded.map((point) => [{ coord: [point.x + shift, point.low] }, { coord: [point.x + shift, point.high] }]) };
   if (dots || bounded.length < 2) return [main];
   const edge = { type: "line", stack: `band ${index}`, stackStrategy: "all", symbol: "none", silent: true, lineStyle: { opacity: 0 }, tooltip: { show: false }, color: shade };
@@ -37,19 +37,22 @@ function layers(series, shade, index, shift) {
   ];
 }
 
-/** Returns where the label of a level covers no line and no dot. */
+/** Returns where the label of a level covers the fewest lines and dots. */
 function place(chart, level, share, [low, high], width) {
   const long = Math.min(1, 8 * level.label.length / width + 0.03), tall = 0.1 * (high - low);
   const lines = chart.series.map((series) => series.points.map((point) => [share(point.x), point.y]));
-  const free = ([, from, side]) => {
-    const [bottom, top] = side > 0 ? [level.y, level.y + tall] : [level.y - tall, level.y];
-    const inside = ([x, y]) => x >= from && x <= from + long && y >= bottom - 0.01 * tall && y <= top;
+  const covered = ([, from, side]) => {
+    const [bottom, top] = side > 0 ? [level.y - 0.02 * tall, level.y + tall] : [level.y - tall, level.y + 0.02 * tall];
+    const inside = ([x, y]) => x >= from && x <= from + long && y >= bottom && y <= top;
     const between = (points) => points.slice(1).flatMap(([x, y], i) => [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9].map((part) => [points[i][0] + part * (x - points[i][0]), points[i][1] + part * (y - points[i][1])]));
-    return !lines.some((points) => points.some(inside) || between(points).some(inside));
+    return lines.reduce((count, points) => count + [...points, ...between(points)].filter(inside).length, 0);
   };
-  const places = [["insideStartTop", 0, 1], ["insideStartBottom", 0, -1], ["insideEndTop", 1 - long, 1], ["insideEndBottom", 1 - long, -1]];
-  return (places.find(free) ?? places[0])[0];
+  const places = [["Start", 0], ["End", 1 - long], ["Middle", 0.5 - long / 2]].flatMap(([end, from]) => [[`inside${end}Top`, from, 1], [`inside${end}Bottom`, from, -1]]);
+  return places.reduce((best, other) => (covered(other) < covered(best) ? other : best))[0];
 }
+
+/** Returns how many lines a legend takes. */
+const rowsOf = (names, width) => names.map((name) => 7.5 * name.length + 45).reduce(([rows, used], wide) => (used + wide > width ? [rows + 1, wide] : [rows, used + wide]), [1, 0])[0];
 
 function options(chart, width) {
   const [ink, faint, line, card] = ["ink", "faint", "line", "card"].map(colour);
@@ -88,7 +91,7 @@ function options(chart, width) {
   return {
     animation: false,
     textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
-    grid: { left: 58, right: 24, top: 30, bottom: 52 + 14 * (lines - 1) + (several ? 22 * Math.ceil(names.join("      ").length * 8 / width) : 0) },
+    grid: { left: 58, right: 24, top: 30, bottom: 52 + 14 * (lines - 1) + (several ? 22 * rowsOf(names, width) : 0) },
     legend: { show: several, data: names, bottom: 0, left: 0, textStyle: { color: faint, fontSize: 13 }, inactiveColor: line, selectedMode: true },
     tooltip: { trigger: "axis", confine: true, extraCssText: "white-space: normal; max-width: min(20rem, 80vw)", backgroundColor: card, borderColor: faint, textStyle: { color: ink }, formatter: (found) => { const x = Number([found].flat()[0].value[0]); return tip(chart, named ? Math.round(x) : x); } },
     dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: "shift", moveOnMouseWheel: false, preventDefaultMouseMove: false, filterMode: "none" }],

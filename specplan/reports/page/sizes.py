@@ -75,8 +75,7 @@ def _by_rate(sized: Mapping[str, Any]) -> list[Chart]:
     rows = [{**point, "share_percent": 100 * point["share_within"]} for point in rows]
     reading = (
         f"The answer's {_gpus(sized['best'])} at other rates, in closed form, and as many without "
-        f"speculation. Grey: fewer than {100 * sized['share']:g} % of simulated requests keep the "
-        "targets."
+        "speculation. Grey: needs more GPUs, by simulation."
     )
     last, (low, high) = rows[-1]["rate"], (sized[f"{_NEXT}_{end}"] for end in ("low", "high"))
     spans = [Span(sized[_NEXT], last, "needs more GPUs")]
@@ -94,7 +93,8 @@ def _by_rate(sized: Mapping[str, Any]) -> list[Chart]:
     shares = charts.pop()
     way = WAYS[sized["best"]["gamma"] > 0]
     dots = series(f"{way}, simulated", 2, promised, "dots")
-    return [*charts, replace(shares, series=[*shares.series, *dots])]
+    text = f"{reading} Dots: simulated; they decide the answer."
+    return [*charts, replace(shares, reading=text, series=[*shares.series, *dots])]
 
 
 def _by_hour(day: Mapping[str, Any] | None) -> list[Chart]:

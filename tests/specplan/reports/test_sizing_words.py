@@ -58,3 +58,39 @@ def test_the_answers_gpus_suffice_with_the_probability_that_the_draws_give() -> 
     ):
         said = promises(replace(sizing, gpus_at=(best.gpus, gpus)))
         assert f"With the doubt of costs and acceptance, {known}{end}" in said
+
+
+@pytest.mark.parametrize(("probability", "undecided"), [(0.5, True), (0.9, False)])
+def test_flags_wait_for_a_run_where_a_saving_is_undecided(
+    probability: float, undecided: bool
+) -> None:
+    sizing = replace(by_python(), saved=Saved(1, -1, 2, probability))
+    assert sizing.best is not None
+    known = replace(sizing.best.replica.pair, calibrated=True)
+    replica = replace(sizing.best.replica, pair=known)
+    sizing = replace(sizing, best=replace(sizing.best, replica=replica, gamma=3))
+    flags = sizing.flags("vllm")
+    first = "K = 3 and K = 0 first"
+    assert sentence(sizing).startswith(f"Undecided: run {first}. ") == undecided
+    assert (f"# Undecided: measure {first}, then take the # away." in flags) == undecided
+    assert ("\n--speculative-config" in flags) == (not undecided)
+    assert "\n--tensor-parallel-size" in flags
+
+
+def test_gains_that_were_never_calibrated_need_nine_in_ten() -> None:
+    sizing = replace(by_python(), saved=Saved(1, -1, 2, 0.9))
+    assert sizing.best is not None
+    unknown = replace(sizing.best.replica.pair, calibrated=False)
+    replica = replace(sizing.best.replica, pair=unknown)
+    assert replace(sizing, best=replace(sizing.best, replica=replica, gamma=3)).undecided
+
+
+def test_notes_on_costs_name_the_layouts_that_they_are_of() -> None:
+    sizing = by_python()
+    plain = sizing.json()["notes"]
+    assert sizing.best is not None
+    other = replace(sizing.best.replica, tp=8, basis=("", "Another note."))
+    fleets = (*sizing.candidates, replace(sizing.best, replica=other))
+    noted = replace(sizing, candidates=fleets).json()["notes"]
+    assert f"{other.gpu}, TP 8: Another note." in noted
+    assert len(noted) == len(plain) + 1
