@@ -40,12 +40,7 @@ def find_lmplz(given: str | None = None) -> str | None:
 
 
 def run_lmplz(
-    program: str,
-    sentences: NDArray[np.int32],
-    path: Path,
-    *,
-    order: int,
-    prune: Sequence[int],
+    program: str, sentences: NDArray[np.int32], path: Path, *, order: int, prune: Sequence[int]
 ) -> tuple[int, ...]:
     """Runs `lmplz`, which writes an ARPA file; returns the orders with fallback discounts.
 

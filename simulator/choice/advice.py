@@ -170,11 +170,7 @@ def advise(
 
 
 def _measured_choice(
-    gammas: NDArray[np.int64],
-    law: Forecast,
-    ran: NDArray[np.bool_],
-    medians: Floats,
-    margin: float,
+    gammas: NDArray[np.int64], law: Forecast, ran: NDArray[np.bool_], medians: Floats, margin: float
 ) -> int | None:
     """Returns the index of the γ to advise because it was run and gains by more than its doubt.
 

@@ -1,14 +1,11 @@
 """`specplan traffic`: the effect of speculation on a server under load."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from simulator.cost.costs import Costs
-from simulator.cost.roofline.hardware import find_hardware
-from simulator.traffic.answer import TrafficRequest
-from simulator.traffic.policy import burst_simulations
 from specplan.api.request import Question
 from specplan.api.roofline import Roofline
 from specplan.api.settings import Arrivals, Batching, Graphs, Simulation
@@ -19,10 +16,9 @@ from specplan.options.declared import takes
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
 from specplan.options.plan_options import TrafficAnswer, TrafficFigure
 from specplan.reports.deployment import cost_json, cost_notes
-from specplan.reports.simulated import POLICIES
-from specplan.reports.table import Column, folded, possible, table
+from specplan.reports.simulated import burst_answer
 from specplan.reports.target_grid import target_grid
-from specplan.reports.traffic_limits import server_lines
+from specplan.reports.traffic_limits import machine_rows, machines_text
 
 # Each has a plainer option here, or a default that fits the load.
 _RARE = (
@@ -76,7 +72,7 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
     questions = [Question(accepting, machine, graphs=graphs) for machine in costs_of_each]
     if arrivals.burst is not None:
         request, notes, load = requested(questions[0], arrivals, batching, simulation)
-        data, text = _burst(request, (*cost_notes([load]), *notes))
+        data, text = burst_answer(request, (*cost_notes([load]), *notes))
         answer(lambda: {**data, "cost": cost_json(load)}, lambda: text, form=form)
         return
     answers = [answered(question, arrivals, batching, simulation) for question in questions]
@@ -119,59 +115,3 @@ def _flags(
         if (text := flags_under_load(traffic, question.drafter, kind, server)) is not None:
             flags[name] = text
     return flags or None
-
-
-def _burst(request: TrafficRequest, notes: Sequence[str]) -> tuple[dict[str, Any], str]:
-    """Returns how fast each γ serves a burst of requests, as JSON and as a table."""
-    pair, burst = request.pair, request.burst
-    assert burst is not None
-    simulations = burst_simulations(pair, burst, drawn=request.drawn, seed=request.seed)
-    rows = [
-        {
-            "policy": simulation.policy,
-            "gamma": simulation.gamma,
-            "seconds": simulation.result.seconds,
-            "improvement_factor": simulations[0].result.seconds / simulation.result.seconds,
-            "tokens_per_second": simulation.result.tokens_per_second,
-            "preemptions": simulation.result.preemptions,
-        }
-        for simulation in simulations
-    ]
-    columns: list[Column[dict[str, Any]]] = [
-        ("gamma", lambda cells: str(cells["gamma"] or POLICIES[cells["policy"]])),
-        ("seconds to the last token", "{seconds:.4g}"),
-        ("times faster", "{improvement_factor:.2f}"),
-        ("tokens/s", "{tokens_per_second:.0f}"),
-        ("preempted", "{preemptions}"),
-    ]
-    data = possible({"burst": len(simulations[0].result.last), "rows": rows})
-    lines = server_lines(pair, {simulation.gamma for simulation in simulations if simulation.gamma})
-    return data, "\n".join([table(rows, columns), *map(folded, [*lines, *notes])])
-
-
-def machine_rows(
-    machines: Sequence[tuple[str, int]], answers: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """Returns the JSON answer of each machine with its GPU and TP; machines: (GPU, TP)."""
-    both = zip(machines, answers, strict=True)
-    return [{"gpu": find_hardware(gpu).name, "tp": tp, **data} for (gpu, tp), data in both]
-
-
-def machines_text(rows: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> str:
-    """Returns the capacities of machines as a table, then the text of each.
-
-    rows: the result of `machine_rows`. texts: the answer of each machine as text.
-    """
-    most = "most_requests_per_second"
-    columns: list[Column[Mapping[str, Any]]] = [
-        ("GPU", "{gpu}"),
-        ("TP", "{tp}"),
-        ("capacity with speculation", f"{{{most}:.3g}}"),
-        ("without", f"{{{most}_without:.3g}}"),
-        ("with, a GPU", lambda cells: f"{cells[most] / cells['tp']:.3g}"),
-    ]
-    if f"{most}_at_share" in rows[0]:
-        columns.append(("within the targets up to", f"{{{most}_at_share:.3g}}"))
-    named = zip(rows, texts, strict=True)
-    parts = [f"{row['gpu']}, TP {row['tp']}\n\n{text}" for row, text in named]
-    return "\n\n".join([table(rows, columns), *parts])

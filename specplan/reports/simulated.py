@@ -1,4 +1,4 @@
-"""Simulated arrivals of `specplan traffic`: percentiles by policy, as JSON and as a table."""
+"""Simulations of `specplan traffic`, as JSON and as tables: arrivals by policy, and bursts by γ."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from simulator.traffic.answer import TrafficRequest
-from simulator.traffic.policy import Simulated
-from specplan.reports.table import Column, shown, table
+from simulator.traffic.policy import Simulated, burst_simulations
+from specplan.reports.table import Column, folded, possible, shown, table
+from specplan.reports.traffic_limits import server_lines
 
 _PERCENTILES = (50, 90, 95, 99)
 POLICIES = {
@@ -58,3 +59,31 @@ def simulated_table(request: TrafficRequest, simulations: Sequence[Simulated]) -
         for row, simulated in zip(rows, simulations, strict=True):
             row |= {"within": 100 * simulated.result.within(targets)}
     return table(rows, columns)
+
+
+def burst_answer(request: TrafficRequest, notes: Sequence[str]) -> tuple[dict[str, Any], str]:
+    """Returns how fast each γ serves `request.burst`, as JSON and as a table above `notes`."""
+    pair, burst = request.pair, request.burst
+    assert burst is not None
+    simulations = burst_simulations(pair, burst, drawn=request.drawn, seed=request.seed)
+    rows = [
+        {
+            "policy": simulation.policy,
+            "gamma": simulation.gamma,
+            "seconds": simulation.result.seconds,
+            "improvement_factor": simulations[0].result.seconds / simulation.result.seconds,
+            "tokens_per_second": simulation.result.tokens_per_second,
+            "preemptions": simulation.result.preemptions,
+        }
+        for simulation in simulations
+    ]
+    columns: list[Column[dict[str, Any]]] = [
+        ("gamma", lambda cells: str(cells["gamma"] or POLICIES[cells["policy"]])),
+        ("seconds to the last token", "{seconds:.4g}"),
+        ("times faster", "{improvement_factor:.2f}"),
+        ("tokens/s", "{tokens_per_second:.0f}"),
+        ("preempted", "{preemptions}"),
+    ]
+    data = possible({"burst": len(simulations[0].result.last), "rows": rows})
+    lines = server_lines(pair, {simulation.gamma for simulation in simulations if simulation.gamma})
+    return data, "\n".join([table(rows, columns), *map(folded, [*lines, *notes])])

@@ -1,15 +1,18 @@
-"""Sentences on the limits of a server: captured graphs, and the rate above which drafts lose."""
+"""The limits of a server: captured graphs, the rate above which drafts lose, and GPUs compared."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from simulator.choice.advice import certainty
+from simulator.cost.roofline.hardware import find_hardware
 from simulator.numerics.intervals import percent
 from simulator.traffic.answer import TrafficRequest
 from simulator.traffic.pair import Pair
+from specplan.reports.table import Column, table
 
 # Share of a server's time above which its prompts are named as the cause of a small gain.
 MOSTLY_PROMPTS = 0.5
@@ -120,3 +123,31 @@ def crossing_text(
     between = "" if ends is None else f" ({percent()}: above {ends[0]:.3g} to {ends[1]:.3g})"
     between = between.replace("inf", "never")
     return f"Above {crossing:.3g} requests/s speculation lengthens requests{between}{end}.{odds}"
+
+
+def machine_rows(
+    machines: Sequence[tuple[str, int]], answers: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Returns the JSON answer of each machine with its GPU and TP; machines: (GPU, TP)."""
+    both = zip(machines, answers, strict=True)
+    return [{"gpu": find_hardware(gpu).name, "tp": tp, **data} for (gpu, tp), data in both]
+
+
+def machines_text(rows: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> str:
+    """Returns the capacities of machines as a table, then the text of each.
+
+    rows: the result of `machine_rows`. texts: the answer of each machine as text.
+    """
+    most = "most_requests_per_second"
+    columns: list[Column[Mapping[str, Any]]] = [
+        ("GPU", "{gpu}"),
+        ("TP", "{tp}"),
+        ("capacity with speculation", f"{{{most}:.3g}}"),
+        ("without", f"{{{most}_without:.3g}}"),
+        ("with, a GPU", lambda cells: f"{cells[most] / cells['tp']:.3g}"),
+    ]
+    if f"{most}_at_share" in rows[0]:
+        columns.append(("within the targets up to", f"{{{most}_at_share:.3g}}"))
+    named = zip(rows, texts, strict=True)
+    parts = [f"{row['gpu']}, TP {row['tp']}\n\n{text}" for row, text in named]
+    return "\n\n".join([table(rows, columns), *parts])

@@ -63,12 +63,7 @@ class BlockText:
 
 @torch.inference_mode()
 def block_text(
-    target: Model,
-    drafter: HeadsDrafter,
-    prompt: Sequence[int],
-    *,
-    stopping: Stopping,
-    k: int,
+    target: Model, drafter: HeadsDrafter, prompt: Sequence[int], *, stopping: Stopping, k: int
 ) -> BlockText | None:
     """Returns the target's greedy text with its blocks' lattices; None if it is one token long."""
     generation = plain_session(

@@ -121,11 +121,7 @@ def _at_peak(tp: int, dp: int, ep: int) -> Conditions:
 
 
 def memory_bytes(
-    shape: ModelShape,
-    *,
-    context: ArrayLike,
-    batch: ArrayLike,
-    conditions: Conditions = PEAK,
+    shape: ModelShape, *, context: ArrayLike, batch: ArrayLike, conditions: Conditions = PEAK
 ) -> Floats:
     """Returns the bytes of a model's weights and its sequences' caches on each GPU."""
     _, length, sequences = _sizes(1, context, batch)

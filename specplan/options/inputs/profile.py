@@ -32,10 +32,7 @@ class Profiled:
 
     # A ProfileFile; help must not wait for that import.
     profile_path: Any = option(
-        "--profile",
-        type=click.Path(path_type=Path),
-        callback=_profile_file,
-        metavar="FILE",
+        "--profile", type=click.Path(path_type=Path), callback=_profile_file, metavar="FILE"
     )
 
     @property
