@@ -1,6 +1,7 @@
 """The advice of a plan as text: the draft length, its odds and limits, and the next run."""
 
 import math
+from typing import Any
 
 from simulator.acceptance.acceptance import Iid, iid_error
 from simulator.choice.advice import BEATEN, certainty, percentage
@@ -8,8 +9,9 @@ from simulator.choice.break_even import break_even_alpha, break_even_c
 from simulator.choice.curve import baseline_seconds, curve_of, speed_up
 from simulator.choice.plan import Plan
 from simulator.cost.c_by_sizes import assumed_c
+from specplan.reports.deployment import does_not_fit
 from specplan.reports.kept import confirm_line, kept_lines, plan_waits, wait_text
-from specplan.reports.next_run import next_lines
+from specplan.reports.next_run import next_lines, wide_lines
 from specplan.reports.slower import slower_text
 
 NOT_CALIBRATED = "For draft models that were never run this probability is not calibrated."
@@ -20,16 +22,18 @@ _SAME = 0.05
 
 
 def advice_lines(plan: Plan) -> list[str]:
-    """Returns the advice: draft length, probability of a gain, break-even, and the next run."""
-    cost, named, lines = plan.cost, plan.advice.named, []
+    """Returns the advice in one sentence, then its odds, its limits, and the next run."""
+    if not plan.setting.fits:
+        return [does_not_fit(plan.setting)]
+    cost, named, assumed = plan.cost, plan.advice.named, []
     if (ends := assumed_c(cost)) is not None:
         c, (low, high) = cost.c, ends
-        lines.append(
-            f"c {c:.2g} is assumed ({low:.2g} to {high:.2g}): no run with drafts was timed."
-        )
+        assumed = [f"c {c:.2g} is assumed ({low:.2g} to {high:.2g}): no run with drafts was timed."]
     if plan.kept is not None:
-        return [*lines, *kept_lines(plan, plan.kept), *next_lines(plan)[: plan.kept.gain is None]]
-    lines += [*decision_lines(plan), *filter(None, [slower_text(plan)]), *_limits(plan)]
+        following = next_lines(plan)[: plan.kept.gain is None]
+        return [*kept_lines(plan, plan.kept), *assumed, *following]
+    lines = [*decision_lines(plan), *wide_lines([plan]), *assumed]
+    lines += [*filter(None, [slower_text(plan)]), *_limits(plan)]
     if plan.gamma not in (0, plan.optimal_gamma, named):
         lines.append(f"K = {plan.gamma} gives {_gain(plan, plan.gamma)}.")
     lines += [
@@ -40,9 +44,20 @@ def advice_lines(plan: Plan) -> list[str]:
         for run in cost.own_runs
         if run.drafted is not None
     ]
-    lines += [*next_lines(plan), *_speed(plan)]
-    iid = _iid(plan) if cost.posterior is None else []
-    return [*lines, *iid, break_even_text(plan)]
+    return [*lines, *next_lines(plan)]
+
+
+def advice_json(plan: Plan) -> dict[str, Any]:
+    sentence, *sure = advice_lines(plan)
+    return {"sentence": sentence, "sure": sure, "further": further_lines(plan)}
+
+
+def further_lines(plan: Plan) -> list[str]:
+    """Returns the speeds, the error of equal acceptances, and where no K gains."""
+    if plan.kept is not None or not plan.setting.fits:
+        return []
+    iid = _iid(plan) if plan.cost.posterior is None else []
+    return [*_speed(plan), *iid, break_even_text(plan)]
 
 
 def break_evens(plan: Plan) -> tuple[float | None, float | None]:

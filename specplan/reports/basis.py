@@ -27,12 +27,14 @@ def basis_text(acceptance: Acceptance, costs: Sequence[Cost]) -> str:
     first, runs = costs[0], _runs(costs)
     loads = [cost.setting.load for cost in costs if cost.setting.load is not None]
     origins = {load.origin: load.gpu for load in loads}
-    if len(set(origins.values())) > 1:  # without what differs: the inputs name each
-        origins = {SOURCE.sub("", origin.replace(str(gpu), "each GPU")): None
-                   for origin, gpu in origins.items()}  # fmt: skip
+    texts = list(origins)
+    if len(set(origins.values())) > 1:  # without exact sources, which the inputs name
+        short = {SOURCE.sub("", origin): gpu for origin, gpu in origins.items()}
+        alike = {origin.replace(str(gpu), "each GPU") for origin, gpu in short.items()}
+        texts = list(alike if len(alike) == 1 else short)
     taken = f"{runs} of your server" if runs else _stated(acceptance, first)
-    if origins:
-        taken = f"costs {' and '.join(origins)}"
+    if texts:
+        taken = f"costs {' and '.join(texts)}"
     modelled = any(load.modelled for load in loads)
     measured = runs or (first.in_seconds and not modelled)
     missing = "" if measured else ", and on no run of your server"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator.choice.advice import Advice
+from simulator.choice.advice import Advice, certainty
 from simulator.choice.plan import Plan
 from specplan.reports.kept import plan_waits
 
@@ -16,12 +16,20 @@ def first_runs(advice: Advice, *, waits: bool = False) -> list[int]:
     return [advice.named, 0] if advice.undecided else [advice.named] * waits
 
 
-def first_runs_of(row: Plan) -> list[int]:
+def first_runs_of(row: Plan, rows: Sequence[Plan] = ()) -> list[int]:
     """Returns the draft lengths to run before a plan's flags are used.
 
-    Flags for a draft length that the user names need no run.
+    Flags for a draft length that the user names need no run. A plan between runs of other batches
+    waits as they do if its gain is undecided, too.
+
+    rows: plans of the same server at other batches.
     """
-    return first_runs(row.advice, waits=row.only is None and plan_waits(row))
+    load, chance = row.setting.load, row.advice.gain_probability
+    between = load is not None and load.estimated is not None and chance is not None
+    waits = plan_waits(row) or (
+        between and certainty(chance or 0.0) == "undecided" and any(map(plan_waits, rows))
+    )
+    return first_runs(row.advice, waits=row.only is None and waits)
 
 
 def cautious(flags: str, first: Mapping[Any, Sequence[int]], unit: str = "batch") -> str:

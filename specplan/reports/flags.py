@@ -179,7 +179,7 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
     """Returns flags below a comment with the probability of a gain; undecided ones as comments."""
     if not (doubtful := [row for row in rows if row.advice.gain_probability is not None]):
         return flags
-    first = {row.setting.batch: first_runs_of(row) for row in rows}
+    first = {row.setting.batch: first_runs_of(row, rows) for row in rows}
     if any(row.advice.undecided for row in doubtful):
         return cautious(flags, first)
     wall, batches = rows[0].setting.wall, [row.setting.batch for row in rows]

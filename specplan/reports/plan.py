@@ -14,9 +14,9 @@ from simulator.choice.plan import Plan
 from simulator.cost.c_by_sizes import expected_c, questions_c
 from simulator.cost.fitted.contradictions import contradictions
 from simulator.numerics.intervals import percent
-from specplan.reports.advice import advice_lines
+from specplan.reports.advice import advice_lines, further_lines
 from specplan.reports.basis import origin_text
-from specplan.reports.deployment import does_not_fit, graphs_line, load_notes
+from specplan.reports.deployment import graphs_line, load_notes
 from specplan.reports.output import warn
 from specplan.reports.table import (
     GAMMA,
@@ -75,7 +75,8 @@ def plan_text(plan: Plan) -> str:
         *([graphs_line(setting.wall)] if setting.wall and curve.beyond_graphs[:last].any() else []),
         *([f"(--json has all up to {len(curve.gamma)})"] if last < len(curve.gamma) else []),
         "",
-        *(advice_lines(plan) if load is None or load.fits else [does_not_fit(setting)]),
+        *advice_lines(plan),
+        *further_lines(plan),
     ]
     other = plan.other
     if other is not None and (way := other.acceptance.source.draft_sampling) is not None:

@@ -10,7 +10,7 @@ from simulator.choice.walltime import improvement_factor, lower_bound, oracle_im
 from simulator.cost.c_by_sizes import expected_c, questions_c
 from simulator.cost.fitted.runs import Run
 from simulator.numerics.intervals import CONFIDENCE
-from specplan.reports.advice import NOT_CALIBRATED, break_even_text, break_evens
+from specplan.reports.advice import NOT_CALIBRATED, advice_json, break_even_text, break_evens
 from specplan.reports.basis import basis_text
 from specplan.reports.deployment import (
     cost_json,
@@ -23,7 +23,9 @@ from specplan.reports.deployment import (
     schedules_text,
     zero_fields,
 )  # fmt: skip
+from specplan.reports.first_runs import first_runs_of
 from specplan.reports.kept import confirm_lines, fastest_json, kept_json
+from specplan.reports.next_run import wide_lines
 from specplan.reports.plan import BEYOND, notes_of, points_of, require_possible, speeds
 from specplan.reports.plan_rows import (
     SETTINGS,
@@ -32,7 +34,8 @@ from specplan.reports.plan_rows import (
     drafting_json,
     fastest,
     speed_ups_json,
-)
+)  # fmt: skip
+from specplan.reports.several import several_json
 from specplan.reports.slower import runs_of, slower_text
 from specplan.reports.table import folded, table
 
@@ -50,17 +53,17 @@ def plans_json(
     every: the rows that the schedule follows from, if they are more than the shown ones.
     drafts: name of each row's draft, the fastest first; empty: the rows are of one draft.
     """
+    basis = basis_text(rows[0].acceptance, [row.cost for row in rows])
     if drafts:
-        named = [
-            {"draft": name, **plan_fields(row)} for name, row in zip(drafts, rows, strict=True)
-        ]
-        opening = {"sentence": fastest(rows, drafts), "basis": _basis(rows)}
-        return {**opening, "rows": named, "best_draft": drafts[0]}
+        pairs = zip(drafts, rows, strict=True)
+        named = [{"draft": name, **plan_fields(row)} for name, row in pairs]
+        opening = {"sentence": fastest(rows, drafts), "sure": wide_lines(rows)}
+        return {**opening, "basis": basis, "rows": named, "best_draft": drafts[0]}
     if len(rows) == 1:
         return plan_json(rows[0])
     runs = runs_of(rows)
-    fields = [plan_fields(row, runs) for row in rows]
-    data: dict[str, Any] = {"basis": _basis(rows), "rows": fields}
+    fields = [{**plan_fields(row, runs), "first_runs": first_runs_of(row, rows)} for row in rows]
+    data: dict[str, Any] = {"basis": basis, "rows": fields}
     if of_loads(rows):
         from specplan.reports.contexts import contexts_json
         from specplan.reports.zero import break_evens_json
@@ -68,12 +71,13 @@ def plans_json(
         data["schedule"] = schedules_json(every or rows, rows[0].only)
         data["last_batch"] = break_evens_json(every or rows, rows[0].only)
         data["by_context"] = contexts_json(every or rows, rows[0].only)
-    return data
+    return {**several_json(rows, data), **data}
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
     """Returns the JSON object of one plan; raises ArithmeticError on impossible predictions."""
-    data = {"basis": _basis([plan]), **plan_fields(plan), "curve": points_of(plan)}
+    opening = advice_json(plan) | {"basis": basis_text(plan.acceptance, [plan.cost])}
+    data = {**opening, **plan_fields(plan), "curve": points_of(plan)}
     sampling = plan.acceptance.source.draft_sampling
     if plan.other is not None and sampling is not None:
         from specplan.reports.profile import samplings_json
@@ -146,6 +150,7 @@ def plan_fields(plan: Plan, runs: Sequence[Run] = ()) -> dict[str, Any]:
         "why_slower": slower_text(plan, runs) or None if setting.fits else None,
         "fastest_run": fastest_json(plan),
         "test_gamma": advice.test_gamma,
+        "first_runs": first_runs_of(plan) if setting.fits else [],
         "zero": zero_fields(plan),
         "gain_certain": advice.certain if plan.curve.in_doubt else None,
         "gain_probability": advice.gain_probability,
@@ -231,13 +236,9 @@ def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = (), drafts: Sequenc
     if any(row.advice.undecided for row in fitting):
         lines.append("Advised K ?: undecided until the K of the row was measured.")
         lines += [NOT_CALIBRATED] if len(gpus_of(rows)) > 1 else []
-    lines += map(folded, confirm_lines(fitting))
+    lines += map(folded, [*wide_lines(fitting), *confirm_lines(fitting)])
     for row, at in able[:: max(len(able) - 1, 1)]:
         lines.append(folded(break_even_text(row, f" at {at}")))
     if of_loads(rows) and not drafts:
         lines += ["", *map(folded, schedules_text(every or rows, rows[0].only))]
     return "\n".join([*map(folded, notes), *([""] if notes else []), *lines])
-
-
-def _basis(rows: Sequence[Plan]) -> str:
-    return basis_text(rows[0].acceptance, [row.cost for row in rows])

@@ -61,6 +61,7 @@ class StoppedPlans:
             "break_even_c": None,
             "advised_gamma": self.exported[0].advised_gamma,
             "test_gamma": self.exported[0].advice.test_gamma,
+            "sentence": self._advice("p_min"),
             "p_min": self._gain.p_min,
             "advised_p_min": self.exported[1],
             "p_min_gain": self._gain._asdict(),

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.numerics.intervals import percent
+from specplan.reports.lengths import Part, fits, ranges_of, shown_point
 from specplan.reports.page.explorer import ratio_grid
 from specplan.reports.page.inputs import Document
-from specplan.reports.page.lengths import Part, advised_lengths, fits, lengths_table, ranges_of
 from specplan.reports.page.pictures import (
     Chart,
     Section,
@@ -16,17 +15,10 @@ from specplan.reports.page.pictures import (
     number,
     ranged,
     series,
-)
-from specplan.reports.page.plans import (
-    BASELINE,
-    EXPORT,
-    SETTINGS,
-    Json,
-    headline,
-    interval,
-    plan_inputs,
-)
+)  # fmt: skip
+from specplan.reports.page.plans import BASELINE, EXPORT, Json, interval, plan_inputs
 from specplan.reports.page.setting_sliders import plan_grid
+from specplan.reports.several import SETTINGS, settings_of
 
 # With more rows than this, a table shows only powers of two and the ends of ranges.
 _ROWS_MOST = 40
@@ -35,23 +27,16 @@ _STARTS = 6
 _BEST = "speed-up"
 _READ = "of the advised K, or of the best K where none is advised or one is to be measured first"
 _EXPORT = "With --engine SERVER (vllm, sglang, llama.cpp, ...) the command also gives the flags."
-# Most settings whose odds are in the sentence.
-_SAID = 6
-# Follows from the other settings where verification has a cost.
-_DERIVED = ("c",)
 
 
 def plans_section(document: Document) -> Section:
     """Returns the section of a plan for several batches, GPUs or rates."""
     rows, schedule = document.data["rows"], document.data.get("schedule") or []
-    settings = [name for name in SETTINGS if len({point.get(name) for point in rows}) > 1]
-    if len(settings) > 1 and not rows[0]["verification_free"]:
-        settings = [name for name in settings if name not in _DERIVED]
+    settings = settings_of(rows)
     parts = ranges_of(document.data, settings)
     charts = [_strip(rows, settings[0], parts)] if parts else [_side_by_side(rows, settings)]
     if "gpu" in settings:
         charts += _speeds(rows, settings)
-    unfit = [point for point in rows if not fits(point)]
     edges = {part[end] for part in schedule for end in ("first_batch", "last_batch")}
     shown = [
         point
@@ -59,19 +44,9 @@ def plans_section(document: Document) -> Section:
         if len(rows) <= _ROWS_MOST or point["batch"] in edges | {2**power for power in range(16)}
     ]
     cells = [
-        [
-            *[f"{point.get(name)}" for name in settings],
-            _advice(point),
-            *(
-                [str(_shown(point)["gamma"]), ranged(_shown(point), "improvement_factor"),
-                 chance(point["gain_probability"]),
-                 number(_shown(point).get("tokens_per_second"), 1),
-                 number(point["baseline_tokens_per_second"], 1)]
-                if fits(point) else ["-"] * 5
-            ),
-        ]
+        [*[f"{point.get(name)}" for name in settings], _advice(point), *_numbers(point)]
         for point in shown
-    ]  # fmt: skip
+    ]
     columns = [*[SETTINGS[name] for name in settings], "advised K", "at K", _BEST,
                "odds of a gain", "tokens/s", "without"]  # fmt: skip
     alike = {name: value for name, value in rows[0].items()
@@ -79,17 +54,10 @@ def plans_section(document: Document) -> Section:
     return Section(
         kind="Plan",
         about=document.about,
-        headline=_headline_of_several(rows, parts, settings),
-        sure=[
-            *[f"Intervals: {percent()}."] * ("improvement_factor_low" in rows[0]),
-            *_odds(rows, settings),
-            *[f"{len(unfit)} of {len(rows)} settings do not fit into memory."] * bool(unfit),
-        ],
+        headline=document.data["sentence"],
+        sure=document.data["sure"],
         charts=charts,
-        tables=[
-            Table("By " + ", ".join(columns[: len(settings)]), columns, cells),
-            *([lengths_table(parts, columns[0])] if len(parts) > 1 else []),
-        ],
+        tables=[Table("By " + ", ".join(columns[: len(settings)]), columns, cells)],
         flags=document.flags,
         export=_EXPORT if "gpu" in settings else EXPORT,
         inputs=[*document.inputs, *plan_inputs(alike)],
@@ -97,18 +65,6 @@ def plans_section(document: Document) -> Section:
         notes=rows[0]["notes"],
         explorer=_explorer(rows, settings),
     )
-
-
-def _odds(rows: Sequence[Json], settings: Sequence[str]) -> list[str]:
-    """Returns a sentence with the odds of a gain at some settings; [] without odds."""
-    known = [point for point in rows if fits(point) and point["gain_probability"] is not None]
-    if not known or len(settings) > 1:
-        return []
-    steps = max(1, -(-(len(known) - 1) // (_SAID - 1)))
-    some = [*known[:-1:steps], known[-1]]
-    label = "" if settings == ["gpu"] else f"{SETTINGS[settings[0]]} "
-    texts = [f"{chance(row['gain_probability'])} at {label}{row[settings[0]]}" for row in some]
-    return [f"Odds of a gain: {', '.join(texts)}."]
 
 
 def _explorer(rows: Sequence[Json], settings: Sequence[str]) -> dict[str, Any] | None:
@@ -124,55 +80,22 @@ def _explorer(rows: Sequence[Json], settings: Sequence[str]) -> dict[str, Any] |
     ])  # fmt: skip
 
 
-def _shown(point: Json) -> Json:
-    """Returns the numbers at a row's draft length, which is above 0 where any can run.
-
-    It is the stated one, if any, else the advised or best one.
-    """
-    chosen = point["gamma"] not in (0, point["optimal_gamma"])
-    return point if chosen else point.get("drafting") or point
-
-
 def _advice(point: Json) -> str:
     if not fits(point):
         return "does not fit"
-    if point["test_gamma"] is not None:
-        return f"undecided: measure {point['test_gamma']}"
-    return str(point["advised_gamma"] or "none")
+    return "undecided" if point["first_runs"] else str(point["advised_gamma"] or "none")
 
 
-def _headline_of_several(
-    rows: Sequence[Json], parts: Sequence[Part], settings: Sequence[str]
-) -> str:
-    if parts:
-        return advised_lengths(parts, SETTINGS[settings[0]])
-    fitting = [point for point in rows if fits(point)]
-    if not fitting:
-        return "The models do not fit into memory: no K is advised."
-    best = max(fitting, key=lambda point: _shown(point)["improvement_factor"])
-    where = ", ".join(f"{SETTINGS[name]} {best[name]}" for name in settings)
-    gains = bool(best["advised_gamma"] or best["test_gamma"])
-    named = f"The largest {'gain' if gains else 'speed-up'} is at {where}. {headline(best, [])}"
-    if settings != ["gpu"] or any(point["tokens_per_second"] is None for point in fitting):
-        return named
-    speeds = {point["gpu"]: _advised_speed(point) for point in fitting}
-    fast = max(fitting, key=lambda point: speeds[point["gpu"]][0])
-    speed, way = speeds[fast["gpu"]]
-    text = f"{fast['gpu']} is the fastest: {number(speed, 0)} tokens/s {way}"
-    if fast["test_gamma"] is not None:
-        more = number(_shown(fast)["tokens_per_second"], 0)
-        text += f", {more} if K = {fast['test_gamma']} gains, which is undecided: measure it first"
-    if best is fast:
-        return f"{text}."
-    gain = f"{ranged(_shown(best), 'improvement_factor')} times at K = {_shown(best)['gamma']}"
-    return f"{text}. The largest speed-up is on {best['gpu']}: {gain}."
-
-
-def _advised_speed(point: Json) -> tuple[float, str]:
-    """Returns tokens per second as advised, and the advised draft length in words."""
-    if point["advised_gamma"]:
-        return _shown(point)["tokens_per_second"], f"with K = {point['advised_gamma']}"
-    return point["baseline_tokens_per_second"], "without speculation"
+def _numbers(point: Json) -> list[str]:
+    """Returns the cells at a row's draft length; dashes if the models do not fit."""
+    if not fits(point):
+        return ["-"] * 5
+    drafting = shown_point(point)
+    return [
+        str(drafting["gamma"]), ranged(drafting, "improvement_factor"),
+        chance(point["gain_probability"]), number(drafting.get("tokens_per_second"), 1),
+        number(point["baseline_tokens_per_second"], 1),
+    ]  # fmt: skip
 
 
 def _strip(rows: Sequence[Json], name: str, parts: Sequence[Part]) -> Chart:
@@ -193,7 +116,9 @@ def _strip(rows: Sequence[Json], name: str, parts: Sequence[Part]) -> Chart:
         SETTINGS[name],
         "times the speed without speculation",
         series(
-            _BEST, 0, ((point[name], *interval(_shown(point))) for point in rows if fits(point))
+            _BEST,
+            0,
+            ((point[name], *interval(shown_point(point))) for point in rows if fits(point)),
         ),
         levels=[BASELINE],
         spans=spans,
@@ -206,7 +131,7 @@ def _speeds(rows: Sequence[Json], settings: Sequence[str]) -> list[Chart]:
     if any(point["tokens_per_second"] is None for point in rows):
         return []
     speeds = {
-        "with speculation": [_shown(point)["tokens_per_second"] for point in rows],
+        "with speculation": [shown_point(point)["tokens_per_second"] for point in rows],
         "without": [point["baseline_tokens_per_second"] for point in rows],
     }
     return [
@@ -235,7 +160,7 @@ def _side_by_side(rows: Sequence[Json], settings: Sequence[str]) -> Chart:
         ", ".join(SETTINGS[name] for name in settings),
         "times the speed without speculation",
         series(_BEST, 0,
-               ((at, *interval(_shown(point))) for at, point in enumerate(rows) if fits(point)),
+               ((at, *interval(shown_point(row))) for at, row in enumerate(rows) if fits(row)),
                "dots"),
         levels=[BASELINE],
         categories=_names(rows, settings),

@@ -7,7 +7,7 @@ from engines.observing.drift import Drift, Moved
 from specplan.reports.drift import drift_text
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import Chart, Section, Table, Threshold, chance, number, series
-from specplan.reports.page.plans import EXPORT, curve_chart, curve_table, headline, sureness
+from specplan.reports.page.plans import EXPORT, curve_chart, curve_table, sureness
 
 Json = Mapping[str, Any]
 # A history has at least so many intervals.
@@ -70,7 +70,7 @@ def observation_section(document: Document) -> Section:
     return Section(
         kind="Observed",
         about=", ".join(filter(None, [served, document.about])),
-        headline=f"Observed: {length}." if plan is None else headline(plan, plan["curve"]),
+        headline=f"Observed: {length}." if plan is None else plan["sentence"],
         sure=sure,
         charts=charts,
         tables=[

@@ -3,9 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator.choice.advice import certainty, percentage
 from simulator.numerics.intervals import percent
-from specplan.reports.kept import wait_text, waits
 from specplan.reports.page.explorer import ratio_grid
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import (
@@ -20,6 +18,7 @@ from specplan.reports.page.pictures import (
 )
 from specplan.reports.page.position_sliders import position_grid
 from specplan.reports.page.setting_sliders import plan_grid
+from specplan.reports.several import SETTINGS
 
 Json = Mapping[str, Any]
 BASELINE = Threshold(1.0, "without speculation")
@@ -28,15 +27,6 @@ _ROWS_PAST, _ROWS_LEAST = 4, 8
 EXPORT = "With --export SERVER (vllm, sglang, llama.cpp, ...) the command also gives the flags."
 # Follows c where a block takes longer than c says.
 _MORE = " (a drafted token over a target step; a block also verifies, and has a fixed time)"
-# Settings in which the rows of a plan may differ, by key in JSON.
-SETTINGS = {
-    "gpu": "GPU",
-    "tp": "GPUs",
-    "batch": "batch",
-    "context": "context",
-    "alpha": "α",
-    "c": "c",
-}
 
 
 def plan_section(document: Document) -> Section:
@@ -46,7 +36,7 @@ def plan_section(document: Document) -> Section:
     return Section(
         kind="Plan",
         about=document.about,
-        headline=headline(answer, points),
+        headline=answer["sentence"],
         sure=sureness(answer),
         charts=[curve_chart(answer, points)],
         tables=[curve_table(answer, points)],
@@ -54,7 +44,7 @@ def plan_section(document: Document) -> Section:
         export=EXPORT,
         inputs=[*document.inputs, *plan_inputs(answer)],
         command=document.command,
-        notes=answer["notes"],
+        notes=[*answer["notes"], *answer["further"]],
         explorer=_explorer(answer),
     )
 
@@ -67,64 +57,15 @@ def _explorer(answer: Json) -> dict[str, Any] | None:
     return position_grid(answer) or plan_grid([answer], {})
 
 
-def headline(answer: Json, points: Sequence[Json]) -> str:
-    """Returns the advice of a plan in one sentence; points: its curve, empty for a row of many."""
-    if answer.get("fits") is False:
-        return "The models do not fit into memory: no K is advised."
-    if answer.get("kept") is not None:
-        return str(answer["kept"]["sentence"])
-    advised, test, drafting = answer["advised_gamma"], answer["test_gamma"], answer.get("drafting")
-    named = advised or test
-    gain = ""
-    point = next((point for point in points if point["gamma"] == named), None)
-    if point is None:
-        point = next(
-            (point for point in (drafting, answer) if point and point["gamma"] == named), None
-        )
-    if point is not None:
-        gain = f": {_times(point)}"
-    fastest = answer.get("fastest_run") or {"gamma": None}
-    if waits(fastest["gamma"], answer.get("gain_probability")):
-        return wait_text(named, gain.removeprefix(": "))
-    if advised:
-        return f"Draft {advised} token{'s' * (advised > 1)} per block (K = {advised}){gain}."
-    if test is not None:
-        return f"Undecided: measure K = 0 and K = {test} first{gain and f'. K = {test}{gain}'}."
-    if drafting is None:
-        return "Do not speculate: no gain is likely."
-    return (
-        f"Do not speculate: no K gains. The best, K = {drafting['gamma']}, is {_times(drafting)}."
-    )
-
-
-def _times(point: Json) -> str:
-    return f"{ranged(point, 'improvement_factor')} times the speed without speculation"
-
-
 def sureness(answer: Json) -> list[str]:
-    """Returns sentences on the odds of a gain, the next run and memory."""
-    lines, probability = [], answer.get("gain_probability")
-    if probability is not None:
-        words, share = certainty(probability), percentage(probability)
-        lines.append(
-            f"A loss is likelier ({100 - share} %)." if words == "a loss is likelier"
-            else f"A gain is {words} ({share} %). Intervals: {percent()}."
-        )  # fmt: skip
-    elif answer.get("advised_gamma") and answer.get("cost", {}).get("kind") != "profile":
+    """Returns how sure the advice is, at which level its intervals are, and if K is limited."""
+    lines = list(answer["sure"])
+    if "improvement_factor_low" in answer:
+        lines.append(f"Intervals: {percent()}.")
+    elif answer["advised_gamma"] and answer.get("cost", {}).get("kind") != "profile":
         lines.append(
             "No odds: acceptance and costs are taken as exact. Runs of your server (--run) give an "
             "interval."
-        )
-    if answer.get("why_slower") is not None:
-        lines.append(answer["why_slower"])
-    if answer.get("fastest_run") is not None:
-        lines.append(answer["fastest_run"]["sentence"])
-    further = answer.get("next_run")
-    if further is not None:
-        gamma = further["gamma"]
-        lines.append(
-            f"Next run: K = {gamma}, added with --run gamma={gamma},tpot=MS"
-            f"{',length=L' * (gamma > 0)} ({further['reason']})."
         )
     if answer.get("cap_binds"):
         lines.append("The largest K that was allowed is the best: a longer draft may gain.")

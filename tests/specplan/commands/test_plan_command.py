@@ -112,7 +112,7 @@ def test_ranges_and_lists_give_every_pair() -> None:
         (i / 10, c) for i in range(1, 10) for c in (0.02, 0.1)
     ]
     single = run_json("--alpha 0.9 --c 0.1")
-    assert set(single) - set(rows[0]) == {"curve", "basis"}
+    assert set(single) - set(rows[0]) == {"curve", "sentence", "sure", "further", "basis"}
     assert rows[-1] == {name: single[name] for name in rows[-1]}
 
 

@@ -17,6 +17,7 @@ from estimator.profiles.parts import Alpha, DraftAcceptance, Estimate
 from estimator.profiles.profile import ClockCheck, Profile, TextDetails, Workload
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main
+from specplan.reports.lengths import lengths_sentence, ranges_of
 from specplan.reports.page.page import LIBRARY
 from specplan.reports.page.target_sliders import target_explorer
 from specplan.reports.profile import profile_text
@@ -332,21 +333,23 @@ def test_a_plan_by_batch_says_where_speculation_pays_and_where_it_is_undecided(r
     found = json.loads(made.stdout)
     decided = ((2, None), (2, None), (0, 1), (0, None))
     for row, (advised, test) in zip(found["rows"], decided, strict=True):
-        row |= {"advised_gamma": advised, "test_gamma": test}
+        row |= {"advised_gamma": advised, "test_gamma": test, "first_runs": [1, 0] if test else []}
     ranges = ((1, 90, 2), (91, 250, 1), (251, 300, None))
     found["schedule"] = [
         {"first_batch": first, "last_batch": last, "gamma": 0, "test_gamma": gamma}
         for first, last, gamma in ranges
     ]
+    gains = [row["drafting"]["improvement_factor"] for row in found["rows"]]
+    found["sentence"] = lengths_sentence(found["rows"], ranges_of(found, ["batch"]), "batch")
     page = reported(answer=found)
+    low, high = sorted(f"{gain:.2f}" for gain in gains[:2])
     assert headline(page) == (
-        "K = 2 up to batch 90; undecided from batch 91 to 250: measure K = 1 and K = 0; no K "
-        "gains from batch 251 to 300."
+        f"Draft K = 2 up to batch 90 ({low} to {high} times the speed without speculation); "
+        f"undecided: measure K = 0 and K = 1 up to batch 250 ({gains[2]:.2f} times); do not "
+        f"speculate from batch 251 to 300 (the best K gives {gains[3]:.2f} times)."
     )
-    for cells in ("1 to 90</th><td>2</td><td>advised", "251 to 300</th><td>none</td><td>"):
-        assert f'<th scope="row">{cells}</td>' in page
-    found["rows"][-1]["fits"] = False
-    assert "1 of 4 settings do not fit into memory." in reported(answer=found)
+    unfit = CliRunner().invoke(main, f"plan {LLAMA} --batch 1,99999 --json".split())
+    assert "1 of 2 settings do not fit into memory." in json.loads(unfit.stdout)["sure"]
 
 
 def test_a_validation_shows_the_intervals_of_the_prediction_and_of_the_measurement(

@@ -45,14 +45,19 @@ def test_where_no_k_gains_one_and_several_settings_show_the_best_k() -> None:
     best = one["drafting"]
     assert 0.99 * most <= best["improvement_factor"] <= most < 1
     number = f"{best['improvement_factor']:.2f} ["
+    gains = f"gives {best['improvement_factor']:.2f} times the speed without speculation"
     assert section_of(one).headline.startswith(
-        f"Do not speculate: no K gains. The best, K = {best['gamma']}, is {number}"
+        f"Do not speculate: the best, K = {best['gamma']}, {gains} ("
     )
     row = section_of(several).tables[0].rows[0]
     assert row[:3] == ["1", "none", str(best["gamma"])]
     assert row[3].startswith(number)
     assert section_of(several).charts[0].series[0].points[0].y == best["improvement_factor"]
-    assert section_of(several).headline == "No K gains up to batch 8."
+    other = several["rows"][1]["drafting"]["improvement_factor"]
+    assert section_of(several).headline == (
+        f"Do not speculate up to batch 8 (the best K gives {other:.2f} to "
+        f"{best['improvement_factor']:.2f} times the speed without speculation)."
+    )
 
 
 def test_a_stated_draft_length_is_the_one_shown_in_each_row() -> None:

@@ -1,0 +1,134 @@
+"""The draft lengths of several plans by batch or by context: ranges, and the advice in words."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
+
+from simulator.choice.advice import percentage
+from simulator.numerics.intervals import percent
+
+Json = Mapping[str, Any]
+GAIN = "improvement_factor"
+# With more ranges, a sentence joins neighbouring ranges of one state.
+_NAMED, _WITH_ODDS = 8, 4
+_OPENINGS = {True: "draft ", False: "undecided: measure K = 0 and ", None: "do not speculate "}
+
+
+class Part(NamedTuple):
+    """A range of batches or contexts with one draft length.
+
+    gamma: draft length to use or to measure; 0: no speculation.
+    state: whether the draft length is decided; None: no speculation.
+    """
+
+    first: int
+    last: int
+    gamma: int
+    state: bool | None
+
+
+def lengths_sentence(rows: Sequence[Json], parts: Sequence[Part], name: str) -> str:
+    """Returns the draft length and the speed-ups of each range; name: of the setting."""
+    said = []
+    for state, groups in groupby(_groups(parts, _NAMED), lambda group: group[0].state):
+        texts = []
+        for group in groups:
+            lengths = sorted({part.gamma for part in group})
+            named = f"K = {lengths[0]}" + f" to {lengths[-1]}" * (len(lengths) > 1) + " "
+            gains = ends_of(
+                [shown_point(point)[GAIN] for point in _inside(rows, group, name)], ".2f"
+            )
+            best = "the best K gives " * (state is None)
+            texts.append(f"{named * bool(lengths[-1])}{_where(group, parts, name)} "
+                         f"({best}{gains} times)")  # fmt: skip
+        said.append(_OPENINGS[state] + ", ".join(texts))
+    text = "; ".join(said).replace(" times", " times the speed without speculation", 1)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def odds_sentence(rows: Sequence[Json], parts: Sequence[Part], name: str) -> str:
+    """Returns the interval of the speed-ups and the odds of a gain of each range; "" without."""
+    if any(point["gain_probability"] is None for point in rows if fits(point)):
+        return ""
+    texts = []
+    for group in _groups(parts, _WITH_ODDS):
+        inside = _inside(rows, group, name)
+        low, high = (choose(shown_point(point)[f"{GAIN}_{end}"] for point in inside)
+                     for choose, end in ((min, "low"), (max, "high")))  # fmt: skip
+        chances = ends_of([percentage(point["gain_probability"]) for point in inside], "")
+        where = _where(group, parts, name)
+        texts.append(f"{low:.2f} to {high:.2f} times and {chances} % {where}")
+    return f"Intervals ({percent()}) and odds of a gain: {'; '.join(texts)}."
+
+
+def shown_point(point: Json) -> Json:
+    """Returns the numbers at a row's draft length, which is above 0 where any can run.
+
+    It is the stated one, if any, else the advised or best one.
+    """
+    chosen = point["gamma"] not in (0, point["optimal_gamma"])
+    return point if chosen else point.get("drafting") or point
+
+
+def fits(point: Json) -> bool:
+    """Returns whether a row of a plan fits into memory."""
+    return point.get("fits") is not False
+
+
+def ends_of(values: Sequence[float], form: str) -> str:
+    """Returns the smallest and the largest number as text, once if they look alike."""
+    return " to ".join(dict.fromkeys(f"{end(values):{form}}" for end in (min, max)))
+
+
+def _groups(parts: Sequence[Part], most: int) -> list[list[Part]]:
+    """Returns each range by itself; if there are more than most, ranges of one state together."""
+    if len(parts) <= most:
+        return [[part] for part in parts]
+    return [list(group) for _, group in groupby(parts, lambda part: part.state)]
+
+
+def _inside(rows: Sequence[Json], group: Sequence[Part], name: str) -> list[Json]:
+    first, last = group[0].first, group[-1].last
+    some = [point for point in rows if fits(point)]
+    # A range between two rows has the numbers of the row before.
+    return [point for point in some if first <= point[name] <= last] or [
+        max((point for point in some if point[name] <= last), key=lambda point: point[name])
+    ]
+
+
+def _where(group: Sequence[Part], parts: Sequence[Part], name: str) -> str:
+    first, last = group[0].first, group[-1].last
+    if first == last:
+        return f"at {name} {last}"
+    begins, ends = group[0] is parts[0], group[-1] is parts[-1]
+    return f"from {name} {first} to {last}" if ends and not begins else f"up to {name} {last}"
+
+
+def ranges_of(data: Json, settings: Sequence[str]) -> list[Part]:
+    """Returns the draft lengths by batch or by context; [] if the rows differ otherwise."""
+    rows = [point for point in data["rows"] if fits(point)]
+    if not rows or settings not in (["batch"], ["context"]):
+        return []
+    name, ranges = settings[0], [(point[settings[0]], _length(point)) for point in rows]
+    if settings == ["batch"] and data.get("schedule"):
+        ranges = [(part["last_batch"] or rows[-1][name], part["gamma"] or part["test_gamma"] or 0)
+                  for part in data["schedule"]]  # fmt: skip
+    elif data.get("by_context"):
+        ranges = [(part["last_context"], part["gamma"]) for part in data["by_context"]]
+    undecided = {point[name]: bool(point["first_runs"]) for point in rows}
+    parts: list[Part] = []
+    first = rows[0][name]
+    for last, gamma in ranges:
+        inside = {at: undecided[at] for at in undecided if first <= at <= last} or {last: False}
+        ends = [at for at, after in pairwise(inside) if inside[at] != inside[after]] + [last]
+        for end in ends:
+            state = None if not gamma else not inside[max(at for at in inside if at <= end)]
+            if parts and (parts[-1].gamma, parts[-1].state) == (gamma, state):
+                first = parts.pop().first
+            parts.append(Part(first, end, gamma, state))
+            first = end + 1
+    return parts
+
+
+def _length(point: Json) -> int:
+    return point["test_gamma"] or point["advised_gamma"] or 0

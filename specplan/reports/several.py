@@ -1,0 +1,87 @@
+"""The advice of several plans in one sentence, by batch, context, GPU, acceptance or c."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from simulator.choice.advice import percentage
+from simulator.choice.plan import Plan
+from specplan.reports import lengths
+from specplan.reports.advice import advice_lines
+from specplan.reports.kept import confirm_lines
+from specplan.reports.lengths import GAIN, Json, fits, ranges_of, shown_point
+from specplan.reports.next_run import wide_lines
+
+# Settings in which the rows of a plan may differ, by key in JSON.
+SETTINGS = {
+    "gpu": "GPU", "tp": "GPUs", "batch": "batch", "context": "context", "alpha": "α", "c": "c",
+}  # fmt: skip
+# Follows from the other settings where verification has a cost.
+_DERIVED = ("c",)
+_NO_FIT = "The models do not fit into memory: no K is advised."
+
+
+def settings_of(rows: Sequence[Json]) -> list[str]:
+    """Returns the settings in which rows differ, as keys of `SETTINGS`."""
+    settings = [name for name in SETTINGS if len({point.get(name) for point in rows}) > 1]
+    if len(settings) > 1 and not rows[0]["verification_free"]:
+        settings = [name for name in settings if name not in _DERIVED]
+    return settings
+
+
+def several_json(plans: Sequence[Plan], data: Json) -> dict[str, Any]:
+    """Returns `sentence`, the advice, and `sure`, how sure it is; data: JSON of the plans."""
+    rows, settings = data["rows"], settings_of(data["rows"])
+    able = [at for at, point in enumerate(rows) if fits(point)]
+    sure = [*wide_lines(plans), *confirm_lines([plans[at] for at in able])]
+    if not able:
+        return {"sentence": _NO_FIT, "sure": []}
+    if len(able) < len(rows):
+        sure.append(f"{len(rows) - len(able)} of {len(rows)} settings do not fit into memory.")
+    if parts := ranges_of(data, settings):
+        odds = lengths.odds_sentence(rows, parts, settings[0])
+        return {"sentence": lengths.lengths_sentence(rows, parts, settings[0]),
+                "sure": [*filter(None, [odds]), *sure]}  # fmt: skip
+    best = max(able, key=lambda at: shown_point(rows[at])[GAIN])
+    timed = all(rows[at]["tokens_per_second"] is not None for at in able)
+    if settings == ["gpu"] and timed:
+        gpus = _by_gpu([rows[at] for at in able])
+        return {"sentence": gpus[0], "sure": [*gpus[1:], *sure]}
+    where = ", ".join(f"{SETTINGS[name]} {rows[best][name]}" for name in settings)
+    gains = bool(rows[best]["advised_gamma"] or rows[best]["test_gamma"])
+    opening = f"The largest {'gain' if gains else 'speed-up'} is at {where}."
+    return {"sentence": f"{opening} {advice_lines(plans[best])[0]}", "sure": sure}
+
+
+def _by_gpu(rows: Sequence[Json]) -> list[str]:
+    """Returns which GPU is the fastest as advised, and a sentence for each of the others."""
+    best, *others = sorted(rows, key=_advised_speed, reverse=True)
+    return [f"{best['gpu']} is the fastest: {_gpu_text(best)}.",
+            *(f"{point['gpu']}: {_gpu_text(point)}." for point in others)]  # fmt: skip
+
+
+def _gpu_text(point: Json) -> str:
+    """Returns the speed of a GPU as advised, and the draft length with its speed-up and odds."""
+    drafting, chance = shown_point(point), point["gain_probability"]
+    low, high = (drafting.get(f"{GAIN}_{end}") for end in ("low", "high"))
+    gain = f"{drafting[GAIN]:.2f} times" + ("" if low is None else f" ({low:.2f} to {high:.2f})")
+    odds = "" if chance is None else f", odds of a gain {percentage(chance)} %"
+    gamma, speed = drafting["gamma"], f"{_advised_speed(point):,.0f} tokens/s"
+    if point["first_runs"]:
+        faster = f"{drafting['tokens_per_second']:,.0f} tokens/s"
+        both = " and ".join(f"K = {first}" for first in sorted(point["first_runs"]))
+        return (f"{speed} without speculation; K = {gamma} may give {faster}, {gain}{odds}: "
+                f"measure {both} first")  # fmt: skip
+    if point["advised_gamma"]:
+        return f"{speed} with K = {gamma}, {gain} the speed without speculation{odds}"
+    best = f"; the best, K = {gamma}, gives {gain}{odds}" if gamma else ""
+    return f"{speed} without speculation{best}"
+
+
+def _advised_speed(point: Json) -> float:
+    """Returns tokens per second as advised today, all sequences."""
+    drafts = point["advised_gamma"] and not point["first_runs"]
+    speed: float = (shown_point(point)["tokens_per_second"] if drafts
+                    else point["baseline_tokens_per_second"])  # fmt: skip
+    return speed
