@@ -63,4 +63,10 @@ def align(output: str) -> None:
 
 
 if __name__ == "__main__":
+    # Imported here once for both.
+    import accelerate  # noqa: F401
+    from transformers import LlamaForCausalLM  # noqa: F401
+
+    import studies.bild.alignment  # noqa: F401
+
     sys.exit(max(map(abs, forked_ranks(lambda: align(sys.argv[1])))))
