@@ -106,18 +106,20 @@ def most_probable(
 
     mean, law: m and P. measured, noise: logarithms y of the counted mean tokens per block, and R.
     """
-    root = np.linalg.cholesky(law + LEAST * np.eye(len(law)))
+    whole = np.linalg.cholesky(law + LEAST * np.eye(len(law)))
     weigh = np.linalg.inv(np.linalg.cholesky(noise))
-    normals = np.zeros(len(law))
-    logs, slopes = log_lengths_of(mean, data)
+    # L is lower triangular: no count depends on u of a position behind all counts, which stays 0.
+    deepest = max((counted.gamma for counted, _ in data), default=0)
+    used = [*range(min(deepest, len(law) - 1)), len(law) - 1]
+    root, start = whole[np.ix_(used, used)], mean[used]
+    normals, one = np.zeros(len(used)), np.eye(len(used))
+    logs, slopes = log_lengths_of(start, data)
     misfit, damping = weigh @ (measured - logs), 1.0
     for _ in range(_STEPS):
         turned = weigh @ slopes @ root
-        curvature = np.eye(len(law)) + turned.T @ turned
-        step = np.linalg.solve(
-            curvature + damping * np.diag(np.diag(curvature)), turned.T @ misfit - normals
-        )
-        logs, ahead = log_lengths_of(mean + root @ (normals + step), data)
+        curvature = one + turned.T @ turned
+        step = np.linalg.solve(curvature + damping * one * curvature, turned.T @ misfit - normals)
+        logs, ahead = log_lengths_of(start + root @ (normals + step), data)
         missed = weigh @ (measured - logs)
         better = (
             missed @ missed + (normals + step) @ (normals + step)
@@ -128,7 +130,7 @@ def most_probable(
             normals, misfit, slopes = normals + step, missed, ahead
             if np.abs(step).max() < _CLOSE:
                 break
-    return np.asarray(mean + root @ normals)
+    return np.asarray(mean + whole[:, used] @ normals)
 
 
 def log_lengths_of(logits: Floats, data: Placed) -> tuple[Floats, Floats]:

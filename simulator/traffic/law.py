@@ -93,10 +93,10 @@ def _means(rate: Floats, of_group: list[Floats], variability: float) -> list[Flo
     # Other requests' prompts: with all slots taken, as many as with one request less.
     last = added[:, -2:-1] if most > 1 else np.zeros_like(added)
     met = np.concatenate([added[:, :-1], last], axis=-1)
-    counts = np.arange(1, most + 1) + 0 * whole
+    counts = np.arange(1.0, most + 1)
     taken = counts * whole
-    columns = [counts, raised, met, base, reading, 1 / whole, counts**2, taken, taken * whole]
-    logs = np.log(rate)[..., None] * counts[:, None]
+    columns = [raised, met, base, reading, 1 / whole, taken, taken * whole]
+    logs = np.log(rate)[..., None] * counts
     logs += np.cumsum(np.log(share), axis=-1)[:, None]
     if variability != 1:
         logs /= variability
@@ -107,10 +107,9 @@ def _means(rate: Floats, of_group: list[Floats], variability: float) -> list[Flo
     tail = (rate * share[:, -1:]) ** (1 / variability)
     weights[..., -1] /= 1 - tail
     weights[..., 0] = np.maximum(weights[..., 0], _LEAST)
-    means = weights @ np.stack([np.ones_like(counts), *columns], axis=-1)
-    busy, number, step, met, base, reading, steps, square, taken, squares = np.moveaxis(
-        means, -1, 0
-    )
+    busy, number, square = np.moveaxis(weights @ np.vander(counts, 3, increasing=True), -1, 0)
+    means = weights @ np.stack(columns, axis=-2).swapaxes(-2, -1)
+    step, met, base, reading, steps, taken, squares = np.moveaxis(means, -1, 0)
     total = idle + busy
     step = step + idle * alone[:, :1]
     values = [mean / total for mean in (idle, weights[..., -1], number, step, met)]

@@ -55,10 +55,10 @@ def _met(arriving: Floats, replicas: int) -> Floats:
     """Returns T(L) / (λ L²), 1/2 for a Poisson process; arriving: λ L."""
     mean = np.maximum(np.asarray(arriving, dtype=np.float64), 1e-6)
     number = min(replicas, _MOST)
-    share = np.full(mean.shape, 0.5)
-    for place in range(1, number):
-        root = np.exp(2j * np.pi * place / number)
-        steps = number * (1 - root) * mean
-        with np.errstate(invalid="ignore"):  # an overloaded server has no rate of arrivals
-            share += (root * (1 / steps + np.expm1(-steps) / steps**2)).real
-    return np.asarray(np.clip(share, 0.0, 0.5))
+    # The terms of j and N - j are conjugate.
+    places = np.arange(1, number // 2 + 1)
+    roots, times = np.exp(2j * np.pi * places / number), np.where(2 * places == number, 1.0, 2.0)
+    steps = number * (1 - roots) * mean[..., None]
+    with np.errstate(invalid="ignore"):  # an overloaded server has no rate of arrivals
+        terms = (roots * (1 / steps + np.expm1(-steps) / steps**2)).real
+    return np.asarray(np.clip(0.5 + terms @ times, 0.0, 0.5))

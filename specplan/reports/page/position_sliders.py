@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from estimator.model_shapes.head_kind import prior_of
-from simulator.acceptance.acceptance import Acceptance
-from simulator.acceptance.counted import ByPosition
+from simulator.acceptance.accepted import Accepted
+from simulator.acceptance.from_counts import from_counts
 from simulator.numerics.arguments import Floats
 from specplan.reports.page.explorer import grid_json, smallest_near
 
@@ -77,5 +77,6 @@ def _axis(key: str, label: str, known: float, most: float, count: int) -> dict[s
 
 def _tokens(rates: Sequence[float] | Floats, kind: str | None, most: int) -> Floats:
     """Returns tokens per call for each γ up to `most`; rates: of all drafts, by position."""
-    acceptance: Acceptance = ByPosition([float(rate) for rate in rates]).for_draft(kind)
+    counts = Accepted.of_rates([float(rate) for rate in rates])
+    acceptance = from_counts([counts], draft_class=kind)
     return np.asarray(acceptance.tokens_per_call(np.arange(1, most + 1)))

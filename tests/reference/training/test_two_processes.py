@@ -81,7 +81,7 @@ if __name__ == "__main__":
     # Imported here once for both.
     import accelerate  # noqa: F401
     import torch._dynamo
-    import torch.distributed.fsdp  # noqa: F401
+    import torch.distributed.fsdp
 
     if forked_ranks(lambda: main(Path(sys.argv[1]))) != [0, 0]:
         sys.exit(1)
