@@ -63,7 +63,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     observed = f"observe {folder / 'vllm.log'} -o {folder / 'observed.json'}"
     (folder / "vllm.log").write_text(LOG)
     assert CliRunner().invoke(main, observed.split()).exit_code == 0
-    (folder / "model.arpa").write_text(ARPA)
+    for name in ("model.arpa", *(f"{order}-gram.arpa" for order in range(1, 5))):
+        (folder / name).write_text(ARPA)
     pairs = {"T": "llama-3.1-8b", "D": "llama-3.2-1b", "smaller": "llama-3.2-1b"}
     pairs |= {"build/spelling/larger": "llama-3.1-8b", "build/spelling/smaller": "llama-3.2-1b"}
     for name, model in pairs.items():
