@@ -37,4 +37,4 @@ def test_an_engine_that_nothing_is_known_of_is_refused() -> None:
 
 def test_imports_of_observe_are_in_the_plain_installation() -> None:
     project = tomllib.loads(PYPROJECT.read_text())["project"]
-    assert any(each.startswith("prometheus-client") for each in project["dependencies"])
+    assert any(dependency.startswith("prometheus-client") for dependency in project["dependencies"])

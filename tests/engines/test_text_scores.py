@@ -58,7 +58,7 @@ def test_acceptance_from_two_log_probabilities_is_that_of_full_rows(
         drafter = ModelDrafter(draft, drafts, target.vocabulary)
         subject = Subject(target, drafter, sampling, Stopping(length))
         rows = [trace(subject, *text, max_gamma=4) for text in written]
-        own = [acceptance(*each, draft_sampling=way, temperature=1.0) for each in scores]
+        own = [acceptance(*score, draft_sampling=way, temperature=1.0) for score in scores]
         for chances, row in zip(own, rows, strict=True):
             np.testing.assert_allclose(chances, row.acceptance, rtol=1e-4, atol=1e-6)
         # The mean of a is alpha's estimate, too: 4 standard errors, 6 false alarms in 100 000.

@@ -63,7 +63,7 @@ def test_only_prompts_that_every_server_reached_count(
     for case in trial.cases:
         assert set(trial.runs[case]) == cells
         for runs in trial.runs[case].values():
-            assert [len(each.completions) for each in runs] == [prompts] * repeats
+            assert [len(run.completions) for run in runs] == [prompts] * repeats
     assert told.steps == told.expected
 
 

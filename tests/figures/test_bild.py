@@ -103,7 +103,7 @@ def test_ablations_are_distinguished() -> None:
 
 def test_curves_by_threshold_leave_windows_out() -> None:
     decoders = [FIGURES[name].compute()["decoder"] for name in ("bild-fig10", "bild-fig5")]
-    assert [set(each) for each in decoders] == [{"bild"}, {"bild", "window"}]
+    assert [set(decoder) for decoder in decoders] == [{"bild"}, {"bild", "window"}]
 
 
 def test_the_fitted_bars_of_figure_8_are_met_by_a_plausible_policy() -> None:

@@ -26,7 +26,7 @@ def weights_of(shape: ModelShape, kind: WeightKind) -> int:
 
 def cache_bytes_of(shape: ModelShape) -> float:
     """Returns the bytes by which one sequence's caches grow per token while no window is full."""
-    return sum(each.layers * each.bytes_per_token for each in shape.caches if each.held)
+    return sum(cache.layers * cache.bytes_per_token for cache in shape.caches if cache.held)
 
 
 def attention_cache(*, layers: int, heads: int, kv_heads: int, width: int) -> CacheLayers:

@@ -63,9 +63,9 @@ def of_trees(limit: str) -> list[tuple[int, int]]:
     batches = ",".join(map(str, BATCHES))
     found = run_json(f"{PAIR} {ranks} --batch {batches} --max-nodes 32 {limit}", command="tree")
     for row in found["rows"]:
-        for each in row["by_nodes"]:
-            beyond = row["batch"] * (each["nodes"] + 1) > most_of(limit)
-            assert each["beyond_graphs"] == (beyond and limit != FREE)
+        for by_node in row["by_nodes"]:
+            beyond = row["batch"] * (by_node["nodes"] + 1) > most_of(limit)
+            assert by_node["beyond_graphs"] == (beyond and limit != FREE)
     return [(row["batch"], row[way]["nodes"]) for row in found["rows"] for way in ("best", "chain")]
 
 

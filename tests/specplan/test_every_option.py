@@ -61,7 +61,7 @@ def taken(command: Command, way: str) -> set[str]:
     """Returns the names of the options that a way reads."""
     own = {selector(way)} - {None}
     records = records_of(command.ways[way])
-    return {str(name) for name in own} | {name for each in records for name in names_of(each)}
+    return {str(name) for name in own} | {name for record in records for name in names_of(record)}
 
 
 def stated(option: click.Option) -> list[str]:
@@ -80,10 +80,10 @@ def selected(command: click.Command, way: str) -> list[str]:
     words = way.split()
     values = {"--engine": "llama.cpp", "--texts": "log.jsonl", "--server": "http://127.0.0.1:9"}
     words += [values[way]] if way in values else []
-    needed = [each for each in options(command) if each.required]
+    needed = [option for option in options(command) if option.required]
     words += [word for each in needed for word in stated(each)]
-    arguments = [each for each in command.params if isinstance(each, click.Argument)]
-    return words + [__file__ for each in arguments if each.required]
+    arguments = [param for param in command.params if isinstance(param, click.Argument)]
+    return words + [__file__ for argument in arguments if argument.required]
 
 
 @pytest.mark.parametrize(("words", "command"), COMMANDS, ids=str)
@@ -127,7 +127,7 @@ def test_every_option_is_read_or_refused_by_name(
 def test_no_two_options_of_a_command_have_one_name(
     words: tuple[str, ...], command: click.Command
 ) -> None:
-    names = [name for each in command.params for name in (*each.opts, *each.secondary_opts)]
+    names = [name for param in command.params for name in (*param.opts, *param.secondary_opts)]
     assert len(names) == len(set(names))
 
 
@@ -141,7 +141,7 @@ def test_every_setting_of_a_request_is_read_where_it_runs(
         if "asdict(self)" in inspect.getsource(record):
             continue  # It passes all of its fields on.
         packages = {record.__module__.partition(".")[0], "estimator", "studies"}
-        assert {each.name for each in fields(record)} <= read_in(packages)
+        assert {field.name for field in fields(record)} <= read_in(packages)
 
 
 @pytest.mark.parametrize(("words", "command", "way"), WAYS)
@@ -149,14 +149,14 @@ def test_defaults_in_help_are_the_requests_own(
     words: tuple[str, ...], command: Command, way: str
 ) -> None:
     shown = command.make_context(words[-1], selected(command, way)).params
-    required = {each.name for each in options(command) if each.required}
+    required = {option.name for option in options(command) if option.required}
     for record in leaves(records_of(command.ways[way])):
-        for each in fields(record):
-            own = each.default
-            unsaid = own in (MISSING, None) or each.name in required
-            if unsaid or shown.get(each.name) is None or (way, each.name) in OF_ITS_OWN:
+        for field in fields(record):
+            own = field.default
+            unsaid = own in (MISSING, None) or field.name in required
+            if unsaid or shown.get(field.name) is None or (way, field.name) in OF_ITS_OWN:
                 continue
-            assert shown[each.name] in (own, (own,))  # an option may take several
+            assert shown[field.name] in (own, (own,))  # an option may take several
 
 
 # BiLD is greedy unless a temperature is given, which help says in words.

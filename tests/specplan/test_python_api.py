@@ -104,7 +104,7 @@ def test_the_calls_that_the_page_does_not_run_fit_the_functions() -> None:
         name = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
         if isinstance(call, ast.Call) and name.startswith("sp."):
             known = inspect.signature(getattr(sp, name.removeprefix("sp."))).parameters
-            assert {each.arg for each in call.keywords} <= set(known), name
+            assert {keyword.arg for keyword in call.keywords} <= set(known), name
 
 
 def runs() -> Any:
@@ -157,7 +157,7 @@ def test_a_plan_on_a_gpu_is_that_of_the_command() -> None:
     found, theirs = sp.plan(sp.Iid(0.7), cost), answered("plan", *options)["curve"]
     assert plain(found.json())["curve"] == theirs
     # Its arrays are bounded as the JSON is: no interval exceeds the tokens of a call.
-    assert found.curve.low.tolist() == [each["improvement_factor_low"] for each in theirs]
+    assert found.curve.low.tolist() == [their["improvement_factor_low"] for their in theirs]
     assert found.curve.high.tolist() == [each["improvement_factor_high"] for each in theirs]
     assert (found.curve.high <= found.curve.expected_tokens).all()
 

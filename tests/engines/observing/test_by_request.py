@@ -50,8 +50,8 @@ def test_llama_cpp_timings_are_kept_by_request(saved) -> None:
         {"predicted_n": 20, "predicted_ms": 100.0, "draft_n": 20, "draft_n_accepted": accepted}
         for accepted in (14, 9)
     ]
-    found = saved(json.dumps([{"timings": each} for each in timings]), gamma=4)
-    assert [each.accepted for each in found.requests] == [14, 9]
+    found = saved(json.dumps([{"timings": timing} for timing in timings]), gamma=4)
+    assert [request.accepted for request in found.requests] == [14, 9]
     assert found.requests[0].drafts == 5
     assert alpha_spread(found.requests) is not None
 

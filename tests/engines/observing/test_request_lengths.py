@@ -138,4 +138,4 @@ def test_observe_shows_lengths_by_category(tmp_path: Path) -> None:
     best = {each["category"]: each["best_gamma"] for each in data["by_request"]["categories"]}
     assert best["code"] > best["chat"]
     assert data["by_request"]["category_gain"]["value"] > 1.1
-    assert {each["best_gamma"] for each in data["requests"]} == set(best.values())
+    assert {request["best_gamma"] for request in data["requests"]} == set(best.values())

@@ -113,7 +113,7 @@ def test_categories_stand_beside_the_prompts(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     path.write_text('{"text": "a", "category": "qa"}\n{"text": "b"}\n{"text": "a"}\n')
     loaded = load(TARGET, replace(TEXT, prompts=str(path), num_prompts=2))
-    assert [each.category for each in loaded.texts] == ["qa", None]
+    assert [text.category for text in loaded.texts] == ["qa", None]
 
 
 @pytest.mark.parametrize("found", [0, 3])

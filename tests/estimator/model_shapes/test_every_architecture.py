@@ -127,7 +127,7 @@ def _shrunk(default: Any, settings: dict[str, Any]) -> dict[str, Any]:
     sizes |= {
         n: _shrunk(part, settings) for n, part in parts.items() if hasattr(part, "model_type")
     }
-    if "layer_types" in {each.name for each in fields(default)}:
+    if "layer_types" in {field.name for field in fields(default)}:
         sizes["layer_types"] = None
     ids = {"vocab_size": VOCABULARY, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
     shrunken: dict[str, Any] = type(default)(**sizes | ids | settings).to_dict()

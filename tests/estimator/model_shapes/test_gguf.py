@@ -71,7 +71,7 @@ def test_a_header_agrees_with_the_writers_own_reader(embedded: Path) -> None:
     own, other = read_header(path), gguf.GGUFReader(path)
     assert own.fields["tokenizer.ggml.tokens"] == other.fields["tokenizer.ggml.tokens"].contents()
     assert own.of_model("block_count") == other.fields["llama.block_count"].contents()
-    assert {each.name: (list(each.sizes), each.type) for each in own.tensors} == {
+    assert {tensor.name: (list(tensor.sizes), tensor.type) for tensor in own.tensors} == {
         each.name: (each.shape.tolist(), each.tensor_type) for each in other.tensors
     }
     # Tensors begin at multiples of 32 bytes.
@@ -122,7 +122,7 @@ def test_experts_are_those_of_the_header(tmp_path: Path) -> None:
 def test_one_layer_in_six_of_gemma_3_sees_all_tokens(tmp_path: Path) -> None:
     further = {"attention.sliding_window": 512}
     path = written(tmp_path / "m.gguf", architecture="gemma3", layers=12, further=further)
-    found = {(each.kind, each.layers, each.window) for each in gguf_shape(path).caches}
+    found = {(cache.kind, cache.layers, cache.window) for cache in gguf_shape(path).caches}
     assert found == {("sliding", 10, 512), ("full", 2, None)}
 
 
@@ -130,7 +130,7 @@ def test_fields_by_layer_give_caches_by_layer(tmp_path: Path) -> None:
     further = {"attention.head_count_kv": [2, 0, 2, 1], "attention.key_length": 32}
     shape = gguf_shape(written(tmp_path / "m.gguf", further=further))
     # Keys and values of 32 numbers of two bytes.
-    assert {(each.layers, each.bytes_per_token) for each in shape.caches} == {
+    assert {(cache.layers, cache.bytes_per_token) for cache in shape.caches} == {
         (2, 2 * 64 * 2.0), (1, 1 * 64 * 2.0),
     }  # fmt: skip
 

@@ -187,7 +187,7 @@ def test_an_assistant_reads_the_targets_caches_and_few_rows_of_its_matrix() -> N
     assert [(each.kind, each.layers, each.held) for each in step.caches] == [
         ("sliding", 3, False), ("full", 1, False),
     ]  # fmt: skip
-    head = next(each for each in step.weights if each.kind == "head")
+    head = next(weight for weight in step.weights if weight.kind == "head")
     assert head.active_values == 262144 * 256 * 32 / 2048
 
 

@@ -58,13 +58,13 @@ def test_linear_layers_are_stored_as_the_configuration_says(
     shape = shape_of(LLAMA | {"quantization_config": quantisation})
     assert shape.weight_bytes == pytest.approx(layer_bytes + 2 * (MATRICES + NORMS), rel=1e-12)
     assert shape.activations == activations
-    attention = next(each for each in shape.weights if each.kind == "attention")
+    attention = next(weight for weight in shape.weights if weight.kind == "attention")
     assert attention.computed_in == activations
 
 
 def test_modules_that_are_kept_stay_in_16_bits() -> None:
     shape = shape_of(LLAMA | {"quantization_config": W4A16})
-    stored = {each.kind: each.stored_bytes / each.values for each in shape.weights}
+    stored = {weight.kind: weight.stored_bytes / weight.values for weight in shape.weights}
     assert stored["feed-forward"] == 2
     assert stored["attention"] == 0.5 + 2 / 128
     assert stored["head"] == 2
@@ -103,12 +103,12 @@ def test_requested_int8_leaves_embedding_and_head_in_16_bits() -> None:
     assert shape.weight_bytes == pytest.approx(
         LAYERS * (1 + 2 / 4096) + 2 * (MATRICES + NORMS), rel=1e-12
     )
-    assert {each.computed_in for each in shape.weights} == {"bfloat16"}
+    assert {weight.computed_in for weight in shape.weights} == {"bfloat16"}
 
 
 def test_activations_can_be_narrower_than_16_bits() -> None:
     shape = shape_of(LLAMA, dtype="fp8", activations="fp8")
-    computed = {each.kind: each.computed_in for each in shape.weights}
+    computed = {weight.kind: weight.computed_in for weight in shape.weights}
     assert computed["feed-forward"] == "fp8"
     assert computed["head"] == "bfloat16"
 

@@ -88,7 +88,7 @@ def test_intervals_leave_out_a_prompt_with_its_text_and_its_timings() -> None:
     ends = np.log(np.array([found.low, found.high]) / found.value)
     assert ends == pytest.approx([-reach, reach], rel=1e-9)
     assert gained.left_out.improvement_factor[4] == pytest.approx(factors)
-    assert gained.left_out.alpha == pytest.approx([alpha(each) for each in others])
+    assert gained.left_out.alpha == pytest.approx([alpha(other) for other in others])
 
 
 def test_where_nothing_gains_0_is_the_best() -> None:

@@ -26,7 +26,7 @@ Pairs = list[tuple[list[int], list[int]]]
 def pairs() -> Pairs:
     generator = np.random.default_rng(3)
     lengths = generator.integers(1, 40, size=(12, 2))
-    return [tuple(generator.integers(3, size=n).tolist() for n in each) for each in lengths]
+    return [tuple(generator.integers(3, size=n).tolist() for n in length) for length in lengths]
 
 
 @pytest.fixture

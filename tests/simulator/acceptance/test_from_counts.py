@@ -242,8 +242,8 @@ def test_beyond_contradicting_lengths_the_law_holds(kind: str | None) -> None:
     found = from_counts(counts, draft_class=kind)
     assert found.tokens_per_call(np.array([2, 3])) == pytest.approx([1.87, 2.33])
     assert len(found.contradictions) == 1
-    singles = [from_counts([each], draft_class=kind) for each in counts]
-    limits = [float(each.tokens_per_call(32)) for each in singles]
+    singles = [from_counts([count], draft_class=kind) for count in counts]
+    limits = [float(single.tokens_per_call(32)) for single in singles]
     assert min(limits) - 0.1 < float(found.tokens_per_call(32)) < max(limits) + 0.1
 
 

@@ -93,7 +93,7 @@ def test_8_bit_weights_with_16_bit_activations_are_read_as_8_and_multiplied_as_1
     rates: dict[str, float], wide: bool
 ) -> None:
     plain, weights = machine(), LLAMA_8B.weights
-    halved = [replace(each, stored_bytes=each.values) for each in weights]
+    halved = [replace(weight, stored_bytes=weight.values) for weight in weights]
     of = machine(replace(LLAMA_8B, weights=tuple(halved)))
     hardware = of.deployment.hardware
     hardware = replace(hardware, peak_flops={**hardware.peak_flops, **rates})
@@ -181,7 +181,7 @@ def test_caches_without_tables_are_priced_by_the_roofline() -> None:
     shape = replace(LLAMA_8B, caches=(latent,))
     of = machine(shape)
     work = of.plain_work(LOAD)
-    assert not [each for each in lookups(of) if each[0] == "attention"]
+    assert not [lookup for lookup in lookups(of) if lookup[0] == "attention"]
     bare, hardware = replace(shape, weights=()), SERVED.deployment.hardware
     assert amount(work, "cache") == roof_seconds(
         bare, hardware, new_tokens=1, context=1000, batch=4, conditions=Conditions()
@@ -189,7 +189,7 @@ def test_caches_without_tables_are_priced_by_the_roofline() -> None:
 
 
 def test_a_window_bounds_the_reads_of_attention() -> None:
-    windows = tuple(replace(each, kind="sliding", window=128) for each in LLAMA_8B.caches)
+    windows = tuple(replace(cache, kind="sliding", window=128) for cache in LLAMA_8B.caches)
     of = machine(replace(LLAMA_8B, caches=windows))
     of.plain_work(LOAD)
     assert ("attention", 4, 128, 32, 8, 128) in lookups(of)
@@ -212,10 +212,10 @@ def test_a_draft_takes_a_pass_for_each_token() -> None:
 def test_a_mixture_s_router_is_one_product_that_every_gpu_has_whole() -> None:
     routed = Weights("experts", 6 * 3 * 8 * 4096 * 512, 1e9, "bfloat16", 8, active=2, inner=512)
     router = dense("feed-forward", 32 * 4096 * 128, Matrix(128, 4096, "whole", 32))
-    attention = tuple(each for each in LLAMA_8B.weights if each.kind == "attention")
+    attention = tuple(weight for weight in LLAMA_8B.weights if weight.kind == "attention")
     of = machine(replace(LLAMA_8B, weights=(*attention, router, routed)), tp=4)
     of.plain_work(LOAD)
-    products = {each[1:4] for each in lookups(of) if each[0] == "product"}
+    products = {lookup[1:4] for lookup in lookups(of) if lookup[0] == "product"}
     assert products == {(4, 1536, 4096), (4, 4096, 1024), (4, 128, 4096)}
 
 
@@ -244,7 +244,7 @@ def test_replicas_divide_the_batch_and_send_tokens_to_the_experts_of_others() ->
     assert ("attention", 1, 1000, 32, 8, 128) in lookups(both)
     assert ("all-to-all", 1, 4096, 8, 2, 4) in lookups(both)
     # Each of 4 GPUs has whole experts; the fullest reads more of them than the mean.
-    assert {each[-1] for each in lookups(both) if each[0] == "experts"} == {(1, 4)}
+    assert {lookup[-1] for lookup in lookups(both) if lookup[0] == "experts"} == {(1, 4)}
     assert amount(plain, "roof") > amount(alone.plain_work(LoadPoint(1000, 1)), "roof")
     logits = 128256 * 12 / SERVED.deployment.hardware.bandwidth
     assert plain[-1] == pytest.approx(32 * 1e-6 + logits)

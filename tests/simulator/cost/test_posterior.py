@@ -68,7 +68,7 @@ def test_exact_runs_are_reproduced() -> None:
     sharp = Prior(PRIOR.logs, PRIOR.covariance, 1e-3, 1e-3)
     gammas = [1, 2, 3, 4, 5, 6, 8]
     runs = [Run(LOAD, exact(truth, 0))]
-    runs += [Run(LOAD, exact(truth, each), each, length(each)) for each in gammas]
+    runs += [Run(LOAD, exact(truth, gamma), gamma, length(gamma)) for gamma in gammas]
     lengths = [length(each) for each in gammas]
     law = infer(MACHINE, sharp, runs).speed_ups(LOAD, gammas, lengths)
     measured = [exact(truth, 0) / exact(truth, each) for each in gammas]

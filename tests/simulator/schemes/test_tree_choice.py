@@ -58,7 +58,7 @@ def test_the_choice_is_the_best_of_a_plan_of_the_fastest_trees() -> None:
     best = planned(found, passes.of_trees(found.shapes), max_gamma=9)
     choice = choose_tree(RATES, passes, max_nodes=9, max_depth=4)
     assert choice.best == choice.by_nodes[best.optimal_gamma]
-    speeds = [each.speedup for each in choice.by_nodes.values()]
+    speeds = [by_node.speedup for by_node in choice.by_nodes.values()]
     assert speeds == pytest.approx(best.curve.improvement_factor)
     assert best.break_even_c is None
 

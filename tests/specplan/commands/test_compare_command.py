@@ -27,7 +27,7 @@ def run(*arguments: str) -> Result:
 
 def test_every_form_has_the_same_numbers_setup_and_counts(files: tuple[str, str]) -> None:
     data = json.loads(run(*files, "--json").stdout)
-    numbers = [each["number"] for each in data["differences"]]
+    numbers = [difference["number"] for difference in data["differences"]]
     gammas = [f"speed-up at gamma {gamma}" for gamma in (1, 2, 3, 4, 6, 8)]
     assert numbers[:8] == ["alpha", "c", *gammas]
     assert (data["a"]["draft"], data["b"]["draft"]) == ("small_1", "big&co")

@@ -192,7 +192,7 @@ def test_gains_are_shown_by_category_and_by_context(
     assert len(code["accepted_by_position"]) == len(everywhere) == timed
     octaves = profile["by_context"]
     assert len(octaves) > 1
-    assert sum(each["alpha"]["prompts"] for each in octaves.values()) == 3
+    assert sum(octave["alpha"]["prompts"] for octave in octaves.values()) == 3
     table = run(*arguments).stdout
     for words in ("by category:", "by prompt tokens:", "of a block", *octaves):
         assert words in table

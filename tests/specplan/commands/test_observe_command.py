@@ -188,7 +188,7 @@ def test_unusable_counts_of_servers_are_refused_in_one_line(
     pages: list[list[str]], arguments: str, message: str
 ) -> None:
     with ExitStack() as servers:
-        urls = [servers.enter_context(server(*each)) for each in pages]
+        urls = [servers.enter_context(server(*page)) for page in pages]
         assert_refused(observe(*urls, *arguments.split()), message)
 
 
