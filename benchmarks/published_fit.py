@@ -70,8 +70,8 @@ class First:
         )
 
 
-# Constants were tried on the sources of `published_scores.chosen_on`: covariance_count 1 and 3 do not
-# differ there (2026-11-25: interval score 0.80 and 0.81 by row, 0.94 by source, loss of K 1.0 %).
+# Constants were tried on the sources of `published_scores.chosen_on`. covariance_count 1 and 3 do
+# not differ there (2026-11-25): interval score 0.80 and 0.81 by row, 0.94 by source, loss 1.0 %.
 ROOFLINE = First.of(FIRST, count=1.0, covariance_count=3.0)
 # Measured kernels leave less to explain, and fewer sources are covered. With sources left out the
 # interval score by source is 0.396 (with half the time of a block, experts of 0.95 and 0.25 and a
