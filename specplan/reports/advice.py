@@ -14,7 +14,7 @@ from specplan.reports.kept import confirm_line, kept_lines, plan_waits, wait_tex
 from specplan.reports.next_run import next_lines, wide_lines
 from specplan.reports.slower import slower_text
 
-NOT_CALIBRATED = "For draft models that were never run this probability is not calibrated."
+NOT_CALIBRATED = "For draft models that were never run this chance of a gain is not calibrated."
 # The advice also states the odds of a gain if the acceptance rate is lower by this amount.
 _SHORT = 0.1
 # Speed-ups count as equal if their relative difference is smaller.

@@ -7,6 +7,7 @@ from typing import Any
 
 from simulator.choice.advice import percentage
 from simulator.choice.plan import Plan
+from simulator.numerics.intervals import percent
 from specplan.reports import lengths
 from specplan.reports.advice import advice_lines
 from specplan.reports.kept import confirm_lines
@@ -65,7 +66,8 @@ def _gpu_text(point: Json) -> str:
     """Returns the speed of a GPU as advised, and the draft length with its speed-up and odds."""
     drafting, chance = shown_point(point), point["gain_probability"]
     low, high = (drafting.get(f"{GAIN}_{end}") for end in ("low", "high"))
-    gain = f"{drafting[GAIN]:.2f} times" + ("" if low is None else f" ({low:.2f} to {high:.2f})")
+    ends = "" if low is None else f" ({percent()}: {low:.2f} to {high:.2f})"
+    gain = f"{drafting[GAIN]:.2f} times{ends}"
     odds = "" if chance is None else f", odds of a gain {percentage(chance)} %"
     gamma, speed = drafting["gamma"], f"{_advised_speed(point):,.0f} tokens/s"
     if point["first_runs"]:

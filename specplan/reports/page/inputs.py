@@ -72,7 +72,7 @@ class Document:
             _model(options[name]) for name in ("--draft-config", "--draft") if name in options
         ]
         text = " drafted by ".join([*names[:1], *drafts[:1]])
-        machine = options.get("--gpu")
+        machine = options.get("--gpu", "").replace(",", ", ")
         return ", ".join(filter(None, [text, machine and f"on {machine}", self.file]))
 
     @property

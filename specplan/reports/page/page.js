@@ -58,7 +58,9 @@ function options(chart, width) {
   const [ink, faint, line, card] = ["ink", "faint", "line", "card"].map(colour);
   const ys = chart.series.flatMap((series) => series.points.flatMap((point) => [point.y, point.low ?? point.y, point.high ?? point.y]));
   const xs = [...chart.series.flatMap((series) => series.points.map((point) => point.x)), ...chart.spans.flatMap((span) => [span.first, span.last])];
-  const [first, last] = [Math.min(...xs), Math.max(...xs)];
+  // A single value has room on both sides.
+  const lowest_x = Math.min(...xs), highest_x = Math.max(...xs), wider = lowest_x === highest_x;
+  const [first, last] = !wider ? [lowest_x, highest_x] : chart.logarithmic ? [lowest_x / 2, 2 * highest_x] : [lowest_x - 1, highest_x + 1];
   const share = (x) => (chart.logarithmic ? Math.log(x / first) / Math.log(last / first) : (x - first) / (last - first));
   const side = chart.spans.length !== 1 ? "insideTop" : share(chart.spans[0].first) < 0.1 ? "insideTopLeft" : share(chart.spans[0].last) > 0.9 ? "insideTopRight" : "insideTop";
   const fits = (span) => (share(span.last) - share(span.first)) * (width - 82) > 7 * span.label.length;

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from specplan.reports import table
@@ -149,7 +150,11 @@ class Section:
 
 
 def in_words(section: Section) -> Section:
-    """Returns a section whose sentences and tables say K, also where JSON and flags say gamma."""
+    """Returns a section whose sentences and tables say K, also where JSON and flags say gamma.
+
+    Flags, inputs and the command name paths in the current folder relative to it.
+    """
+    here = f"{Path.cwd()}/"
 
     def said(text: str) -> str:
         text = _AT_GAMMA.sub(r"K = \1", text)
@@ -176,6 +181,9 @@ def in_words(section: Section) -> Section:
         notes=notes,
         tables=tables,
         charts=charts,
+        flags={server: flags.replace(here, "") for server, flags in section.flags.items()},
+        inputs=[(name, value.replace(here, "")) for name, value in section.inputs],
+        command=section.command and section.command.replace(here, ""),
     )
 
 

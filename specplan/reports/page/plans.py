@@ -106,15 +106,13 @@ def curve_chart(answer: Json, points: Sequence[Json], key: str = "speed-up") -> 
 
 
 def _marked(answer: Json) -> dict[str, int]:
-    advised, best, test = answer["advised_gamma"], answer["optimal_gamma"], answer["test_gamma"]
+    advised, best = answer["advised_gamma"], answer["optimal_gamma"]
+    first = max(answer["first_runs"], default=None)
+    if first is not None:
+        return {"best: measure it": best} if first == best else {"measure": first, "best": best}
     if advised is None:
         return {"best": best}
-    if advised == best:
-        return {"advised and best": advised}
-    marks = {"advised": advised, "best": best}
-    return {"measure": test, "best": best} if test not in (None, best) else (
-        {"best: measure it": best} if test == best else marks
-    )  # fmt: skip
+    return {"advised and best": best} if advised == best else {"advised": advised, "best": best}
 
 
 def interval(point: Json) -> tuple[Any, ...]:

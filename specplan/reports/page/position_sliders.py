@@ -63,7 +63,7 @@ def position_grid(answer: Json) -> dict[str, Any] | None:
     reading = _READING.format(f"{100 * answer['near']:g} %")
     return {
         **grid_json(reading, axes, table, advised, [start]),
-        "undecided": [answer["test_gamma"] is not None],
+        "undecided": [bool(answer["first_runs"])],
         "baseline": [answer["baseline_tokens_per_second"]],
     }
 

@@ -80,7 +80,7 @@ def plan_grid(rows: Sequence[Json], labels: Mapping[str, str]) -> dict[str, Any]
     )  # fmt: skip
     return {
         **grid_json(reading, axes, factors, advised, [start]),
-        "undecided": [point is not None and point["test_gamma"] is not None for point in places],
+        "undecided": [point is not None and bool(point["first_runs"]) for point in places],
         "baseline": [
             None if point is None else point["baseline_tokens_per_second"] for point in places
         ],

@@ -160,3 +160,16 @@ def test_the_rate_of_a_size_moves_to_the_gpus_of_that_rate(browser: Any, tmp_pat
     assert words[1].startswith("no deployment")
     assert "requests a second" in page.text_content("#part-1")
     page.close()
+
+
+def test_a_single_k_is_a_point_on_an_axis_of_whole_numbers(browser: Any, tmp_path: Path) -> None:
+    page = opened(browser, f"{MODELS} --alpha 0.7 --gpu h100 --batch 8,256 --engine vllm", tmp_path)
+    page.evaluate(LOOK, ["part-1", {"batch": 1}])
+    factors = json.loads(page.locator("#part-1 [data-chart]").get_attribute("data-factors"))
+    assert sum(factor > 0 for factor in factors) == 1
+    figure = "echarts.getInstanceByDom(document.querySelector('#part-1 [data-chart]'))"
+    page.wait_for_function(f"{figure} !== undefined")
+    axis = page.evaluate(f"(({{ min, max }}) => [min, max])({figure}.getOption().xAxis[0])")
+    assert axis == [0, 2]
+    across = page.evaluate(f"{figure}.convertToPixel({{ xAxisIndex: 0 }}, 1)")
+    assert page.evaluate(f"{figure}.getWidth()") / 3 < across

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from specplan.reports.page.pictures import Chart, Section, Table, series
+from specplan.reports.page.pictures import Chart, Section, Table, in_words, series
 from specplan.reports.page.shown import section_of
 from specplan.reports.page.words import MEANINGS
 from tests.specplan.reports.test_page_words import SERVED, answered
@@ -26,6 +26,20 @@ def test_each_word_has_the_meaning_of_the_glossary(word: str) -> None:
 def shown(**parts: Any) -> set[str]:
     section = Section(**{"kind": "Plan", "about": "", "headline": "", **parts})
     return {word for word, _ in section.words}
+
+
+def test_paths_in_the_current_folder_are_shown_relative_to_it() -> None:
+    here = f"{Path.cwd()}/models/draft"
+    section = in_words(
+        Section(
+            kind="Plan", about="", headline="", flags={"vllm": f"--draft {here}"},
+            inputs=[("draft", here)], command=f"specplan --draft {here}",
+        )
+    )  # fmt: skip
+    assert section.flags == {"vllm": "--draft models/draft"}
+    assert (section.inputs, section.command) == (
+        [("draft", "models/draft")], "specplan --draft models/draft",
+    )  # fmt: skip
 
 
 def test_only_words_on_the_page_are_explained() -> None:
