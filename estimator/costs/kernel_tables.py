@@ -70,18 +70,19 @@ class MeasuredKernels(KernelTables):
         return self._server == "vllm" and self._gpu in REREADING
 
     def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
-        form = _format_name(stored, SYSTEMS[self._gpu])
-        curves = self._curves(f"product/{form}")
-        if (outputs, inputs) in curves.shapes and rows <= curves.rows[-1]:
-            return curves.at((outputs, inputs), rows)
-        (roof,) = _arrays(self._gpu, (f"{self._server}/product/{form}/roof",))
+        table, sides = f"product/{_format_name(stored, SYSTEMS[self._gpu])}", (outputs, inputs)
+        curves = self._curves(table)
+        if sides in curves.shapes and rows <= curves.rows[-1]:
+            return curves.at(sides, rows)
+        roof, near = _nearest(self._gpu, f"{self._server}/{table}", sides)
+        if not near:
+            raise self._unmeasured(f"{table} {sides}")
         measured = min(rows, int(curves.rows[-1]))
         share = weights = 0.0
-        for shape, distance in self._near(f"product/{form}", (outputs, inputs)):
-            weight = 1 / (distance * distance + 1e-12)
+        for shape, weight in near:
             share += weight * _roof_seconds(roof, measured, shape) / curves.at(shape, measured)
             weights += weight
-        return _roof_seconds(roof, rows, (outputs, inputs)) / (share / weights)
+        return _roof_seconds(roof, rows, sides) / (share / weights)
 
     def experts(
         self, *, rows: int, hidden: int, inner: int, count: int, active: int,
@@ -134,14 +135,6 @@ class MeasuredKernels(KernelTables):
         except KeyError:
             raise self._unmeasured(table) from None
 
-    def _near(self, table: str, sides: tuple[int, int]) -> Near:
-        """Returns the nearest measured shapes and how many doublings they are away."""
-        self._curves(table)
-        near = _nearest(self._gpu, f"{self._server}/{table}", sides)
-        if not near:
-            raise self._unmeasured(f"{table} {sides}")
-        return near
-
     def _unmeasured(self, what: str) -> ValueError:
         return ValueError(f"no kernels were measured like this: {self.name}, {what}")
 
@@ -175,7 +168,9 @@ def _curves(gpu: str, name: str) -> Curves:
 
 
 @cache
-def _nearest(gpu: str, table: str, sides: tuple[int, int]) -> Near:
+def _nearest(gpu: str, table: str, sides: tuple[int, int]) -> tuple[list[float], Near]:
+    """Returns the table's roof, and the nearest measured shapes with their weights."""
+    roof = _arrays(gpu, (f"{table}/roof",))[0].tolist()
     shapes = list(_curves(gpu, table).shapes)
     apart = np.log2(shapes) - np.log2(sides)
     distances = np.linalg.norm(apart, axis=1)
@@ -185,16 +180,17 @@ def _nearest(gpu: str, table: str, sides: tuple[int, int]) -> Near:
         beyond = (apart < 0).all(axis=0)
         within = np.linalg.norm(apart[:, ~beyond], axis=1) <= _FARTHEST
         if beyond.sum() != 1 or not within.any() or (apart > 0).all(axis=0).any():
-            return ()
+            return roof, ()
     order = np.argsort(np.where(within, distances, np.inf), kind="stable")[:_NEAREST]
-    return tuple((shapes[i], float(distances[i])) for i in order if within[i])
+    weights = (1 / (distances * distances + 1e-12)).tolist()
+    return roof, tuple((shapes[i], weights[i]) for i in order if within[i])
 
 
-def _roof_seconds(roof: NDArray[np.float64], rows: int, shape: tuple[int, ...]) -> float:
+def _roof_seconds(roof: Sequence[float], rows: int, shape: tuple[int, ...]) -> float:
     """Returns a product's least time; roof: seconds per value moved and per multiplication."""
     outputs, inputs = shape
     moved = rows * outputs + rows * inputs + outputs * inputs
-    return float(max(roof[0] * moved, roof[1] * rows * outputs * inputs))
+    return max(roof[0] * moved, roof[1] * rows * outputs * inputs)
 
 
 def _format_name(bytes_per_weight: float, system: str, *, routed: bool = False) -> str:

@@ -71,9 +71,11 @@ class KernelMachine(DeployedMachine):
 
     def exchanges(self, shape: ModelShape, tokens: int, given: Conditions) -> float:
         """Returns the seconds of all exchanges in a pass, its logits included."""
-        link, values = self.deployment.hardware.link_bandwidth, tokens * shape.logits
-        seconds = super().exchanges(shape, tokens, given)
-        if given.tp == 1 or values == 0 or link is None:
+        seconds, link = (
+            super().exchanges(shape, tokens, given),
+            self.deployment.hardware.link_bandwidth,
+        )
+        if given.tp == 1 or link is None or (values := tokens * shape.logits) == 0:
             return seconds
         # The embedding is divided like the output matrix, and summed.
         seconds += self._summed(shape, tokens, given) + _GATHER_SECONDS + _WAIT_SECONDS
