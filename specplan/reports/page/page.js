@@ -87,8 +87,9 @@ function options(chart, width) {
     const half = 4.2 * text.length, at = share(x) * (width - 82);
     return Math.max(0, half - at) + Math.min(0, width - 62 - at - half);
   };
-  // Of two marks whose labels would overlap, the second has its label below.
-  const below = (i) => i > 0 && Math.abs(share(chart.marks[i][1]) - share(chart.marks[i - 1][1])) * (width - 82) < 4.2 * (chart.marks[i][0].length + chart.marks[i - 1][0].length) + 6;
+  // A label that would cover a level, or the label of the mark before, is below its mark.
+  const under = (y) => chart.levels.some((level) => level.y >= y && level.y - y < 0.2 * (highest - lowest));
+  const below = (i) => under(chart.marks[i][2]) || i > 0 && Math.abs(share(chart.marks[i][1]) - share(chart.marks[i - 1][1])) * (width - 82) < 4.2 * (chart.marks[i][0].length + chart.marks[i - 1][0].length) + 6;
   const levels = chart.levels.map((level) => ({ yAxis: level.y, label: { show: level.label !== "" && !named, formatter: level.label, position: place(chart, level, share, [lowest, highest], width - 82), color: ink, backgroundColor: colour("paper"), padding: 1 } }));
   return {
     animation: false,
