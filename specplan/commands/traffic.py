@@ -105,8 +105,10 @@ def _flags(
     from specplan.reports.page_flags import flags_under_load
 
     flags: dict[str, str] = {}
-    for at, (question, traffic) in enumerate(zip(questions, answers, strict=True)):
-        costs = question.costs
+    most = [max(one.max_rate, one.max_rate_without) for one in answers]
+    order = sorted(range(len(answers)), key=lambda at: -most[at] / (machines or [("", 1)])[at][1])
+    for at in order:  # the machine that carries the most with each GPU first
+        question, traffic, costs = questions[at], answers[at], questions[at].costs
         if (server := costs.server) is None:
             continue
         load = costs.at(1).setting.load

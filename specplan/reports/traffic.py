@@ -15,6 +15,7 @@ from specplan.reports.simulated import simulated_json, simulated_table
 from specplan.reports.table import Column, bounds, folded, possible, table
 from specplan.reports.traffic_limits import (
     crossing_text,
+    overloaded,
     prompts_lines,
     server_lines,
     zero_json,
@@ -88,6 +89,9 @@ def traffic_text(
         if slow.stable and quick.stable:
             times = [row.state.request_seconds(pair.demand) for row in (slow, quick)]
             cells["speed_up"] = float((times[0] / times[1])[0]) if quick.gamma else None
+    if more := overloaded(data["rows"]):
+        rows = [cells for cells in rows if cells["rate"] not in more]
+        legend.append(f"More rates overload the server: {', '.join(f'{rate:g}' for rate in more)}.")
     columns: list[Column[dict[str, Any]]] = [
         ("requests/s", "{rate:g}"),
         ("gamma", "{with}"),
@@ -101,7 +105,7 @@ def traffic_text(
         columns.append(("K by batch", "{faster:+.1f} %"))
     if answer.draws:
         columns += [("gain", "{chance} %"), ("risk of overload", "{risk}")]
-        legend = [_RISK]
+        legend.append(_RISK)
     chances = {row.rate: row.gain_probability for row in answer.rows if row.gamma}
     interval, without = (
         "" if ends is None else f" ({percent()}: {ends[0]:.3g} to {ends[1]:.3g})"

@@ -18,6 +18,12 @@ from specplan.reports.table import Column, table
 MOSTLY_PROMPTS = 0.5
 
 
+def overloaded(rows: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Returns the rates that overload the server both ways, without the first two of them."""
+    both = zip(rows[::2], rows[1::2], strict=True)
+    return [slow["rate"] for slow, quick in both if not (slow["stable"] or quick["stable"])][2:]
+
+
 def graphs_lines(pair: Pair, gammas: set[int]) -> list[str]:
     """Returns a warning if captured CUDA graphs limit how many requests are decoded together."""
     wall, most = pair.wall, pair.baseline.max_batch(pair.demand)

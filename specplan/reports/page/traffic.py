@@ -21,6 +21,7 @@ from specplan.reports.page.pictures import (
 )
 from specplan.reports.page.target_sliders import target_explorer
 from specplan.reports.simulated import POLICIES
+from specplan.reports.traffic_limits import overloaded
 
 Json = Mapping[str, Any]
 FLAGS = "With --engine SERVER (vllm, sglang, ...) the command also gives that server's flags."
@@ -35,7 +36,7 @@ _WITHIN = {
 def traffic_section(document: Document) -> Section:
     """Returns the section of the JSON of `specplan traffic`."""
     answer = document.data
-    rows = answer["rows"]
+    rows = [point for point in answer["rows"] if point["rate"] not in overloaded(answer["rows"])]
     targets = latency_targets(answer)
     simulated = answer.get("simulated") or []
     charts = [

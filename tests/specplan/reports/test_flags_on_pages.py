@@ -51,13 +51,15 @@ def test_a_server_without_schedules_gets_one_k_for_each_rate(tmp_path: Path) -> 
 @pytest.mark.parametrize("command", ["plan", "traffic"])
 def test_each_gpu_has_its_flags(command: str, tmp_path: Path) -> None:
     words = {"plan": f"{MODELS} --alpha 0.8", "traffic": LOAD}[command]
-    section = section_in(f"{words} --gpu h100,l4 --engine vllm", command, tmp_path)
+    section = section_in(f"{words} --gpu l4,h100 --engine vllm", command, tmp_path)
     # Numbers of one GPU are not among the inputs of all.
     assert not {"c", "ms per token without speculation"} & {name for name, _ in section.inputs}
     flags = section.flags
     assert all(name.startswith("vllm") for name in flags)
     assert len(flags) == len(set(flags.values()))
     assert all("num_speculative_tokens" in text for text in flags.values())
+    if command == "traffic":  # the machine that carries the most with each GPU comes first
+        assert list(flags) == ["vllm, h100, TP 1", "vllm, l4, TP 1"]
 
 
 def test_a_tree_has_flags_for_each_batch() -> None:
