@@ -46,7 +46,7 @@ PRICED = frozenset({"target_ms", "step_ms", "drafting_ms", "improvement_factor"}
 TIMED = ("measure", "validate", "generate", "align", "heads train")
 
 _DURATION = re.compile(r"\b\d+\.\d+(?= (?:s|ms|tokens/s)\b)")
-_PROGRESS = re.compile(r"it/s\]|^[\w ]+: \d+ of \d+ .*\d s$")
+_PROGRESS = re.compile(r"it/s\]|^[\w ]+: \d+ of \d+ .*\d s$|^\w+: .* …$")
 _LONG_FLOAT = re.compile(r"-?\b\d+\.\d{6,}(?:e[-+]?\d+)?\b")
 
 

@@ -39,6 +39,8 @@ def test_text_keeps_all_but_durations_and_long_floats() -> None:
     said = "Warning: not quiet\nError: gamma must be at least 1, got 0\n"
     assert comparable_errors(said, "specplan validate") == said.splitlines(keepends=True)[1]
     assert comparable_errors(said, "specplan plan") == said
+    slow = "train: loading the models …\nError: order must lie in [1, 6], got 9\n"
+    assert comparable_errors(slow, "specplan ngram train") == slow.splitlines(keepends=True)[1]
 
 
 def test_a_still_clock_shows_the_same_at_each_reading() -> None:
