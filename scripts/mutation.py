@@ -96,7 +96,10 @@ SUBJECTS = {
     ),
     "intervals": Subject(
         ("estimator/intervals.py",),
-        ("tests/estimator/test_intervals.py",),
+        (
+            "tests/estimator/test_intervals.py",
+            "tests/estimator/validation/test_validation_file.py",
+        ),
     ),
     "costs": Subject(
         ("estimator/timing/rates.py",),

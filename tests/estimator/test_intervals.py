@@ -74,6 +74,8 @@ def test_prompts_amount_to_no_more_than_they_are() -> None:
     assert degrees_of_freedom([4.0, 4.0, 4.0, 2.0]) == pytest.approx(14**2 / 52 - 1)
     assert degrees_of_freedom([100.0, 1.0]) == 1
     assert degrees_of_freedom([0.0, 0.0]) == 1
+    # Sizes of any unit.
+    assert degrees_of_freedom([0.2, 0.2, 0.2, 0.2]) == pytest.approx(3)
 
 
 def test_the_error_of_a_mean_is_the_usual_one() -> None:
@@ -99,6 +101,7 @@ def test_scales_are_those_of_logarithms_and_of_log_odds() -> None:
 
 def test_few_prompts_have_wide_intervals_or_none() -> None:
     assert left_out(np.array([1.0, 2.0])).tolist() == [2.0, 1.0]
+    assert left_out(np.array([[1.0, 5.0], [2.0, 7.0]])).tolist() == [[2.0, 7.0], [1.0, 5.0]]
     assert left_out(np.array([3.0])).tolist() == [3.0]
     low, high = ratio_interval([1.0, 2.0], [1.0, 1.0])
     assert low is not None
