@@ -14,7 +14,6 @@ from simulator.choice.kept import FastestRun, KeptRun, fastest_run, kept_run
 from simulator.choice.walltime import TIE
 from simulator.cost.c_by_sizes import assumed_c
 from simulator.cost.cost import Cost
-from simulator.cost.fitted.contradictions import contradictions, other_lengths
 from simulator.cost.setting import CostSetting
 from simulator.numerics.arguments import integer, non_negative
 
@@ -200,10 +199,14 @@ def plan(
         )
         considered = allowed
     advice = advised(gammas[considered], curve.gains.only(considered))
-    notes = () if cost.posterior is None else contradictions(cost.posterior.runs)
-    counted = counted_runs(acceptance, cost)
-    others = [run for run in cost.own_runs if run not in counted]
-    notes += other_lengths(others, acceptance.tokens_per_call)
+    notes: tuple[str, ...] = ()
+    if cost.posterior is not None:
+        from simulator.cost.fitted.contradictions import contradictions, other_lengths
+
+        counted = counted_runs(acceptance, cost)
+        others = [run for run in cost.own_runs if run not in counted]
+        notes += contradictions(cost.posterior.runs)
+        notes += other_lengths(others, acceptance.tokens_per_call)
     if gamma is not None and assumed_c(cost) is not None:
         # A run settles c. The stated γ probably runs already, so its time is the easiest to get.
         runs = candidates & (gammas == gamma)

@@ -12,7 +12,6 @@ from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import token_seconds
 from simulator.choice.plan import Plan
 from simulator.cost.c_by_sizes import expected_c, questions_c
-from simulator.cost.fitted.contradictions import contradictions
 from simulator.numerics.intervals import percent
 from specplan.reports.advice import advice_lines, further_lines
 from specplan.reports.basis import origin_text
@@ -179,8 +178,11 @@ def points_of(plan: Plan) -> list[dict[str, Any]]:
 def require_possible(plan: Plan, data: Mapping[str, Any]) -> dict[str, Any]:
     """Returns `data`, numbers of a plan; raises ArithmeticError if one is impossible."""
     gammas, posterior = plan.curve.gamma, plan.cost.posterior
-    if posterior is not None and contradictions(posterior.runs):
-        return dict(data)  # a note names the runs in conflict
+    if posterior is not None:
+        from simulator.cost.fitted.contradictions import contradictions
+
+        if contradictions(posterior.runs):
+            return dict(data)  # a note names the runs in conflict
     _, doubt = plan.acceptance.log_lengths(gammas)
     predicted = posterior is not None and not posterior.runs and not doubt.any()
     bounded = blocks_take_a_step(plan.cost, len(gammas))
