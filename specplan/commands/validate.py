@@ -102,6 +102,7 @@ def speculative(request: Validate, form: ValidateForm) -> None:
     """Compares predicted with measured speed-up, and prints each row as it is measured."""
     from estimator.validation.file import SPECULATIVE, Validated, validation_json
     from estimator.validation.validation import replayed, summary, validations
+    from specplan.reports.trust import trust_lines
     from specplan.reports.validation import rows_table, summary_lines
 
     if form.figure is not None and not replayed(request):
@@ -114,7 +115,8 @@ def speculative(request: Validate, form: ValidateForm) -> None:
                 bar.print(rows_table(validation, wide=form.wide) + "\n")
     rows = [row for validation in measured for row in validation.rows]
     means = summary(measured)
-    document = validation_json(SPECULATIVE, rows, summary=means)
+    said = " ".join(trust_lines(rows, means))
+    document = {"sentence": said, **validation_json(SPECULATIVE, rows, summary=means)}
     answer(lambda: document, lambda: summary_lines(means, measured), form=form)
     if form.figure is not None:
         from figures.registry import FIGURES, save_image

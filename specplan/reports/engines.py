@@ -10,6 +10,7 @@ from estimator.validation.file import ENGINE, validation_json
 from simulator.numerics.intervals import percent
 from specplan.reports.profile import TIMES_IN_DOUBT
 from specplan.reports.table import MS, TOKENS, Column, fastest, folded, interval, table
+from specplan.reports.trust import trust_lines
 from specplan.reports.validation import MEASURED, marks, precision_lines
 
 
@@ -27,7 +28,8 @@ def validation_data(validation: EngineValidation) -> dict[str, Any]:
         for (temperature, concurrency), steps in validation.steps.items()
     ]
     more = {"summary": validation.summary, "flags": validation.flags}
-    return validation_json(ENGINE, validation.rows, steps=steps, **more)
+    said = " ".join(trust_lines(validation.rows, validation.summary))
+    return {"sentence": said, **validation_json(ENGINE, validation.rows, steps=steps, **more)}
 
 
 def validation_text(validation: EngineValidation, *, wide: bool = False) -> str:
@@ -59,6 +61,7 @@ def validation_text(validation: EngineValidation, *, wide: bool = False) -> str:
         f"Predicted against measured: {mean:.1f} % off on average, {most:.1f} % at most; of the "
         f"time of a token {time_mean:.1f} % and {time_most:.1f} %.",
         *precision_lines(precision),
+        *trust_lines(validation.rows, validation.summary),
     ]
     unexplained = [row for row in validation.rows if not row.acceptance_explained]
     lines += [f"Audit, {_setting(row)}: {row.audit}." for row in unexplained]

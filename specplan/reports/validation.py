@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from simulator.numerics.intervals import percent
 from specplan.reports.profile import TIMES_IN_DOUBT
 from specplan.reports.table import MS, TOKENS, Column, fastest, folded, interval, shown, table
+from specplan.reports.trust import trust_lines
 
 if TYPE_CHECKING:
     from engines.trials.validation import EngineRow
@@ -86,16 +87,7 @@ def summary_lines(summary: Mapping[str, Any], validations: Sequence[Validation])
             "TEXT DIFFERS: greedy text leaves the target's own where its two likeliest logits are "
             f"at most {max(gaps):.3g} apart; verifying several tokens at once rounds differently."
         )
-    if sure := [row for row in rows if not row.doubts]:
-        best = max(sure, key=lambda row: row.measured)
-        predicted = "" if best.predicted is None else f", {best.predicted:.2f} times was predicted"
-        faster = [row for row in in_doubt if row.measured > max(best.measured, 1.0)]
-        what = "Fastest" if best.measured > 1 else "Nothing was faster than the baseline"
-        what += " of the rows without doubt" * bool(faster)
-        lines.append(
-            f"{what}: {_short(best.draft)}, {_policy(best)}, ran at {best.measured:.2f} times the "
-            f"speed of the baseline{predicted}."
-        )
+    lines += trust_lines(rows, summary)
     return folded("\n".join(lines))
 
 

@@ -1,9 +1,9 @@
 """The sections of a comparison and of validations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from estimator.validation.file import ValidationRow, max_abs, mean_abs, parse_validation
+from estimator.validation.file import parse_validation
 from figures.drawing import short_name
 from simulator.numerics.intervals import percent
 from specplan.reports.page.inputs import Document
@@ -17,10 +17,18 @@ from specplan.reports.page.pictures import (
     ranged,
     series,
 )
+from specplan.reports.trust import noise_line, trust_lines
 
 _SPEED = "speed-up"
 _COLUMNS = ("number", "A", "B", "B minus A", "shown by these prompts", "prompts that would show it")
 _OWN = " The last pair: each at its own best draft length."
+
+
+_READ = (
+    "Speed-ups over decoding without speculation. Predicted: by costs that were measured apart, on "
+    "this run's texts; in advance: on other texts. Error: predicted over measured, less one."
+)
+_MEASURED = ("setting", "predicted", "in advance", "measured", "error, %", "doubts")
 
 
 def comparison_section(document: Document) -> Section:
@@ -99,18 +107,6 @@ def _verdict(point: Mapping[str, Any]) -> str:
     return f"B is {'higher' if point['difference'] > 0 else 'lower'}, almost certain"
 
 
-def _fastest(rows: Sequence[ValidationRow]) -> list[str]:
-    """Returns a sentence with the fastest measured setting; [] without a row."""
-    if not rows:
-        return []
-    best = max(rows, key=lambda row: row.measured)
-    at = best.policy if best.gamma is None else f"K = {best.gamma}"
-    ends = between(best.measured_low, best.measured_high)
-    return [
-        f"Fastest measured: {at}, {best.measured:.2f}{ends} times the speed without speculation."
-    ]
-
-
 def validation_section(document: Document) -> Section:
     """Returns the section of the JSON of `specplan validate`."""
     results = parse_validation(document.data, name=document.file or "the answer")
@@ -128,7 +124,7 @@ def validation_section(document: Document) -> Section:
         cells.append([
             name, number(result.predicted), ranged(data, "predicted_ahead"),
             ranged(data, "measured"),
-            number(result.error_percent, 1), " ".join(result.doubts),
+            number(result.error_percent, 1), " ".join(result.doubts) or "none",
         ])  # fmt: skip
         if result.parts_seconds is not None and sum(result.parts_seconds) > 0:
             parts.append((name, result.parts_seconds))
@@ -149,25 +145,25 @@ def validation_section(document: Document) -> Section:
         ],
         levels=[Threshold(1.0, "without speculation")], categories=names,
     )  # fmt: skip
-    columns = ["", "predicted", "predicted ahead", "measured", "error %", ""]
-    tables = [Table("Speed-ups", columns, cells)]
+    tables = [Table(_READ, _MEASURED, cells)]
     if parts:
         seconds = [[name, *(number(part, 3) for part in times)] for name, times in parts]
         tables.append(
             Table("Where the time goes, seconds", ["", "draft", "verify", "other"], seconds)
         )
-    errors = [result.error_percent for result in results.rows]
-    mean, most = mean_abs(errors), max_abs(errors)
+    summary = document.data.get("summary") or {}
+    headline, *further = trust_lines(results.rows, summary)
     return Section(
         kind="Validation",
         about=", ".join(
             filter(None, [*sorted({result.target for result in results.rows}), document.file])
         ),
-        headline=(
-            f"Predictions were {mean:.1f} % off on average, {most:.1f} % at most."
-            if mean is not None else "No speed-up was predicted."
-        ),
-        sure=[*_fastest(results.rows), f"Intervals: {level}, over prompts and repeats."],
+        headline=headline,
+        sure=[
+            *further, *noise_line(summary),
+            f"Intervals of measured speed-ups: {level}, where other prompts' would lie. Both "
+            "numbers of a pair are of the same prompts, so errors are smaller than these intervals."
+        ],
         charts=[chart] * bool(shown),
         tables=tables,
         inputs=document.inputs,

@@ -1,0 +1,83 @@
+"""What follows from a validation: how far to trust plans of its pair, and which K to run."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from estimator.validation.file import ValidationRow, max_abs, mean_abs
+from simulator.numerics.intervals import percent
+from specplan.reports.table import bounds
+
+
+def trust_lines(rows: Sequence[ValidationRow], summary: Mapping[str, Any]) -> list[str]:
+    """Returns the sentence on how far to trust plans, and the sentence on the K to run.
+
+    summary: the summary of the validation; its `precision_percent` is the timing noise of a
+      speed-up, `quiet` whether the machine was quiet, each None or absent if not known.
+    """
+    return [_trust(rows, summary), *_fastest(rows, summary.get("precision_percent") or 0.0)]
+
+
+def _trust(rows: Sequence[ValidationRow], summary: Mapping[str, Any]) -> str:
+    errors = [row.error_percent for row in rows if not row.doubts]
+    mean, most = mean_abs(errors), max_abs(errors)
+    noise = summary.get("precision_percent")
+    if summary.get("quiet") is False or (mean is None and any(row.doubts for row in rows)):
+        return "Measure again on a quiet machine before you trust these numbers."
+    if mean is None or most is None:
+        return "No speed-up was predicted: take the measured ones."
+    errors_text = f"predictions were {mean:.1f} % off on average, {most:.1f} % at most"
+    within = f"Trust plans of this pair within {max(most, noise or 0.0):.1f} %: {errors_text}"
+    if noise is None:
+        return f"{within}. Timing noise is not known: repeat the runs to learn it."
+    if most <= noise:
+        return f"{within}, and timing noise alone is ± {noise:.1f} %."
+    return (
+        f"{within}, more than the timing noise of ± {noise:.1f} %: run a K before you rely on it."
+    )
+
+
+def _fastest(rows: Sequence[ValidationRow], noise: float) -> list[str]:
+    """Returns a sentence on the fastest measured setting and on the predicted one; [] for none.
+
+    noise: timing noise of a speed-up in per cent.
+    """
+    sure = [row for row in rows if not row.doubts]
+    if not sure:
+        return []
+    best = max(sure, key=lambda row: row.measured)
+    ends = "" if best.measured_low is None else f" {bounds(best.measured_low, best.measured_high)}"
+    speed = f"{best.measured:.2f}{ends} times the speed without speculation"
+    if any(row.doubts and row.measured > max(best.measured, 1.0) for row in rows):
+        return [
+            f"The fastest row without doubt, {_at(best, rows)}, ran at {speed}; rows in doubt are "
+            "faster: measure them again."
+        ]
+    if best.measured <= 1:
+        return [f"Do not speculate: the fastest, {_at(best, rows)}, ran at {speed}."]
+    ahead = [row for row in sure if row.predicted is not None]
+    picked = max(ahead, key=lambda row: row.predicted or 0.0, default=None)
+    if picked is None:
+        return [f"Run {_at(best, rows)}: {speed}."]
+    if picked is best:
+        return [f"Run {_at(best, rows)}, which was predicted to be fastest and was: {speed}."]
+    loss = 100 * (best.measured / picked.measured - 1)
+    compared = f"{_at(picked, rows)}, which was predicted to be fastest, is {loss:.1f} % slower"
+    noisy = ", less than the timing noise: take either" * (loss <= noise)
+    return [f"Run {_at(best, rows)}: {speed}; {compared}{noisy}."]
+
+
+def _at(row: ValidationRow, rows: Sequence[ValidationRow]) -> str:
+    """Returns the policy or K of a row, with draft and temperature if rows differ in them."""
+    named = row.policy if row.gamma is None else f"K = {row.gamma}"
+    if len({(other.draft, other.temperature) for other in rows}) == 1:
+        return named
+    return f"{named} of {row.draft} at temperature {row.temperature:g}"
+
+
+def noise_line(summary: Mapping[str, Any]) -> list[str]:
+    """Returns a sentence on the noise of the clock; [] if it is not known."""
+    noise, apart = summary.get("precision_percent"), summary.get("noise_percent")
+    parts = [] if noise is None else [f"± {noise:.1f} % of a speed-up in the noisiest row"]
+    if apart is not None:
+        parts.append(f"the baseline timed against itself differs by {apart:.1f} %")
+    return [f"Timing noise ({percent()}): {'; '.join(parts)}."] if parts else []

@@ -1,0 +1,59 @@
+"""What follows from a validation: how far to trust plans, and which K to run."""
+
+import pytest
+
+from estimator.validation.file import ValidationRow
+from specplan.reports.trust import noise_line, trust_lines
+
+
+def row(gamma: int, predicted: float | None, measured: float, **fields: object) -> ValidationRow:
+    known = {"draft": "d", "temperature": 0.0, "tokens": 100, **fields}
+    return ValidationRow(gamma=gamma, predicted=predicted, measured=measured, **known)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("rows", "summary", "words"),
+    [
+        ([row(2, 1.47, 1.5)], {"precision_percent": 2.5},
+         "Trust plans of this pair within 2.5 %: predictions were 2.0 % off on average, 2.0 % at "
+         "most, and timing noise alone is ± 2.5 %."),
+        ([row(2, 1.2, 1.5), row(4, 1.5, 1.5)], {"precision_percent": 2.5},
+         "Trust plans of this pair within 20.0 %: predictions were 10.0 % off on average, 20.0 % "
+         "at most, more than the timing noise of ± 2.5 %: run a K before you rely on it."),
+        ([row(2, 1.5, 1.5)], {}, "Timing noise is not known: repeat the runs to learn it."),
+        ([row(2, 1.5, 1.5)], {"quiet": False, "precision_percent": 9.0}, "Measure again"),
+        ([row(2, 1.5, 1.5, doubts=("impossible",))], {}, "Measure again on a quiet machine"),
+        ([row(2, None, 1.5)], {}, "No speed-up was predicted: take the measured ones."),
+    ],
+)  # fmt: skip
+def test_plans_are_trusted_within_the_larger_of_error_and_noise(
+    rows: list[ValidationRow], summary: dict[str, object], words: str
+) -> None:
+    assert words in trust_lines(rows, summary)[0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([row(2, 1.6, 1.5), row(4, 1.5, 1.4)],
+         "Run K = 2, which was predicted to be fastest and was: 1.50 times the speed without "
+         "speculation."),
+        ([row(2, 1.4, 1.5), row(4, 1.5, 1.4)],
+         "K = 4, which was predicted to be fastest, is 7.1 % slower."),
+        ([row(2, 1.4, 1.5), row(4, 1.5, 1.49)], "is 0.7 % slower, less than the timing noise: take "
+         "either."),
+        ([row(2, 1.4, 0.9)], "Do not speculate: the fastest, K = 2, ran at 0.90 times"),
+        ([row(2, None, 1.5)], "Run K = 2: 1.50 times"),
+        ([row(2, 1.5, 1.5), row(2, 1.7, 1.7, temperature=1.0)], "K = 2 of d at temperature 1"),
+    ],
+)  # fmt: skip
+def test_the_k_to_run_is_the_fastest_measured_one(rows: list[ValidationRow], words: str) -> None:
+    assert words in trust_lines(rows, {"precision_percent": 1.0})[1]
+
+
+def test_the_clocks_noise_is_said_where_it_is_known() -> None:
+    assert noise_line({}) == []
+    assert noise_line({"precision_percent": 2.46, "noise_percent": 0.8}) == [
+        "Timing noise (90 %): ± 2.5 % of a speed-up in the noisiest row; the baseline timed "
+        "against itself differs by 0.8 %."
+    ]
