@@ -10,8 +10,8 @@ from estimator.validation.file import ENGINE, validation_json
 from simulator.numerics.intervals import percent
 from specplan.reports.profile import TIMES_IN_DOUBT
 from specplan.reports.table import MS, TOKENS, Column, fastest, folded, interval, table
-from specplan.reports.trust import trust_lines
-from specplan.reports.validation import MEASURED, marks, precision_lines
+from specplan.reports.trust import noise_line, trust_lines
+from specplan.reports.validation import MEASURED, marks
 
 
 def validation_data(validation: EngineValidation) -> dict[str, Any]:
@@ -37,10 +37,7 @@ def validation_text(validation: EngineValidation, *, wide: bool = False) -> str:
 
     The text also states whether the counted acceptance is as predicted.
     """
-    first, (mean, most, time_mean, time_most, precision) = (
-        validation.rows[0],
-        validation.summary.values(),
-    )
+    first, (_, _, time_mean, time_most, _) = validation.rows[0], validation.summary.values()
     drawn = first.draft_temperature is None or first.draft_temperature >= first.temperature
     drafts = f" (its drafts: {'drawn' if drawn else 'argmax'})" if first.temperature > 0 else ""
     runs = "1 run" if validation.repeats == 1 else f"{validation.repeats} runs"
@@ -58,9 +55,8 @@ def validation_text(validation: EngineValidation, *, wide: bool = False) -> str:
         "",
         _LEGEND,
         _WIDE_LEGEND if wide else _HIDDEN,
-        f"Predicted against measured: {mean:.1f} % off on average, {most:.1f} % at most; of the "
-        f"time of a token {time_mean:.1f} % and {time_most:.1f} %.",
-        *precision_lines(precision),
+        f"Predicted times of a token: {time_mean:.1f} % off on average, {time_most:.1f} % at most.",
+        *noise_line(validation.summary),
         *trust_lines(validation.rows, validation.summary),
     ]
     unexplained = [row for row in validation.rows if not row.acceptance_explained]

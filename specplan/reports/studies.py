@@ -6,7 +6,8 @@ from typing import Any
 from estimator.timing.threads import Threads
 from simulator.numerics.intervals import percent
 from specplan.reports.table import MS, TOKENS, Column, folded, interval, ranged, shown, table
-from specplan.reports.validation import precision_lines, shares
+from specplan.reports.trust import noise_line
+from specplan.reports.validation import shares
 from studies.bild.swept import BildRow, Sweep, fewest_repeats, worst_precision
 from studies.blockwise.records import Analysis, HeadEntropy, Way
 
@@ -28,7 +29,7 @@ def bild_text(sweeps: Sequence[Sweep], threads: Threads) -> str:
         f"{threads.sentence} "
         "BiLD is lossy: it changes the large model's output distribution."
     )
-    parts += map(folded, precision_lines(worst_precision(sweeps)))
+    parts += map(folded, noise_line({"precision_percent": worst_precision(sweeps)}))
     return "\n\n".join(parts)
 
 

@@ -118,12 +118,9 @@ def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
 
 def _sizes(choice: Mapping[str, Any]) -> str:
     """Returns a table of the fastest tree of each size; choice: one row of `tree_json`."""
-    columns = [
-        ("nodes", "{nodes}"),
-        ("depth", "{depth}"),
-        ("tokens per call", "{expected_tokens:.2f}"),
-        ("speed-up", "{improvement_factor:.2f}"),
-    ]
+    columns = [("nodes", "{nodes}"), ("depth", "{depth}"),
+               ("tokens per call", "{expected_tokens:.2f}"),
+               ("speed-up", "{improvement_factor:.2f}")]  # fmt: skip
     rows = [plan for plan in choice["by_nodes"] if plan["nodes"] in _SHOWN]
     best, mark = choice["best"], "beyond_graphs"
     return table(rows, columns, best=lambda plan: plan == best, note=lambda plan: "!" * plan[mark])
@@ -150,14 +147,13 @@ def _batches(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _undecided(rows: Sequence[TreeRow]) -> list[str]:
     """Returns a sentence if runs must show whether drafts gain at all; [] if that is decided."""
-    some = [row for row in rows if row.advice.undecided]
+    some = {row.cost.setting.batch: row.advice for row in rows if row.advice.undecided}
     if not some:
         return []
-    odds = [percentage(row.advice.gain_probability or 0.0) for row in some]
-    share = " to ".join(map(str, sorted({min(odds), max(odds)})))
-    gammas = [0, *sorted({row.advice.named for row in some})]
-    batches = ", ".join(str(row.cost.setting.batch) for row in some)
-    where = f" at batch {batches}" if len(some) < len(rows) else ""
+    odds = sorted(percentage(advice.gain_probability or 0.0) for advice in some.values())
+    share = " to ".join(map(str, sorted({odds[0], odds[-1]})))
+    where = f" at batch {', '.join(map(str, some))}" if len(some) < len(rows) else ""
+    gammas = sorted({0, *(advice.named for advice in some.values())})
     first = " and ".join(f"K = {gamma}" for gamma in gammas)
     return [f"Undecided{where} ({share} % for a gain of the chain): measure {first} first."]
 
@@ -166,8 +162,7 @@ def _advised(rows: Sequence[TreeRow]) -> list[str]:
     """Returns the advice of each batch size in words."""
     if len(rows) > 1:
         return [f"Batch {row.cost.setting.batch}: {_advice(row)}" for row in rows]
-    text = _advice(rows[0])
-    return [f"{text[0].upper()}{text[1:]}"]
+    return [_advice(rows[0]).replace("d", "D", 1)]
 
 
 def _advice(row: TreeRow) -> str:

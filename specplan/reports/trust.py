@@ -1,11 +1,11 @@
-"""What follows from a validation: how far to trust plans of its pair, and which K to run."""
+"""The advice of a validation: how far to trust plans of its pair, and which K to run."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from estimator.validation.file import ValidationRow, max_abs, mean_abs
 from simulator.numerics.intervals import percent
-from specplan.reports.table import bounds
+from specplan.reports.table import interval
 
 
 def trust_lines(rows: Sequence[ValidationRow], summary: Mapping[str, Any]) -> list[str]:
@@ -30,7 +30,7 @@ def _trust(rows: Sequence[ValidationRow], summary: Mapping[str, Any]) -> str:
     if noise is None:
         return f"{within}. Timing noise is not known: repeat the runs to learn it."
     if most <= noise:
-        return f"{within}, and timing noise alone is ± {noise:.1f} %."
+        return f"{within}, and the timing noise is ± {noise:.1f} %."
     return (
         f"{within}, more than the timing noise of ± {noise:.1f} %: run a K before you rely on it."
     )
@@ -45,8 +45,7 @@ def _fastest(rows: Sequence[ValidationRow], noise: float) -> list[str]:
     if not sure:
         return []
     best = max(sure, key=lambda row: row.measured)
-    ends = "" if best.measured_low is None else f" {bounds(best.measured_low, best.measured_high)}"
-    speed = f"{best.measured:.2f}{ends} times the speed without speculation"
+    speed = f"{interval(best, 'measured')} times the speed without speculation"
     if any(row.doubts and row.measured > max(best.measured, 1.0) for row in rows):
         return [
             f"The fastest row without doubt, {_at(best, rows)}, ran at {speed}; rows in doubt are "
@@ -54,9 +53,8 @@ def _fastest(rows: Sequence[ValidationRow], noise: float) -> list[str]:
         ]
     if best.measured <= 1:
         return [f"Do not speculate: the fastest, {_at(best, rows)}, ran at {speed}."]
-    ahead = [row for row in sure if row.predicted is not None]
-    picked = max(ahead, key=lambda row: row.predicted or 0.0, default=None)
-    if picked is None:
+    picked = max(sure, key=lambda row: row.predicted or 0.0)
+    if picked.predicted is None:
         return [f"Run {_at(best, rows)}: {speed}."]
     if picked is best:
         return [f"Run {_at(best, rows)}, which was predicted to be fastest and was: {speed}."]
@@ -77,7 +75,9 @@ def _at(row: ValidationRow, rows: Sequence[ValidationRow]) -> str:
 def noise_line(summary: Mapping[str, Any]) -> list[str]:
     """Returns a sentence on the noise of the clock; [] if it is not known."""
     noise, apart = summary.get("precision_percent"), summary.get("noise_percent")
-    parts = [] if noise is None else [f"± {noise:.1f} % of a speed-up in the noisiest row"]
+    parts = [f"± {noise:.1f} % ({percent()}) in the noisiest row"] if noise is not None else []
     if apart is not None:
-        parts.append(f"the baseline timed against itself differs by {apart:.1f} %")
-    return [f"Timing noise ({percent()}): {'; '.join(parts)}."] if parts else []
+        within = f"{percent()} of the time within {summary['noise_within_percent']:.1f} %"
+        parts.append(f"the baseline differs from itself by {apart:.1f} %, {within}")
+    more = "--time-limit and --repeats allow more timing."
+    return [f"Timing noise: {'; '.join(parts)}. {more}"] if parts else []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from simulator.numerics.intervals import percent
 from specplan.reports.profile import TIMES_IN_DOUBT
 from specplan.reports.table import MS, TOKENS, Column, fastest, folded, interval, shown, table
-from specplan.reports.trust import trust_lines
+from specplan.reports.trust import noise_line, trust_lines
 
 if TYPE_CHECKING:
     from engines.trials.validation import EngineRow
@@ -59,14 +59,7 @@ def summary_lines(summary: Mapping[str, Any], validations: Sequence[Validation])
         "acceptances i.i.d. The costs here:",
         *(_costs(validation) for validation in validations),
     ]
-    if summary["mean_abs_error_percent"] is not None:
-        lines.append(
-            f"Predicted against measured: {summary['mean_abs_error_percent']:.1f} % off on "
-            f"average, {summary['max_abs_error_percent']:.1f} % at most; the baseline against "
-            f"itself: {summary['noise_percent']:.1f} %, {percent()} of the time within "
-            f"{summary['noise_within_percent']:.1f} %."
-        )
-    lines += precision_lines(summary["precision_percent"])
+    lines += noise_line(summary)
     in_doubt = [row for row in rows if row.doubts]
     lines += [
         f"In doubt: {_short(row.draft)}, temperature {row.temperature:g}, {_policy(row)}: "
@@ -89,16 +82,6 @@ def summary_lines(summary: Mapping[str, Any], validations: Sequence[Validation])
         )
     lines += trust_lines(rows, summary)
     return folded("\n".join(lines))
-
-
-def precision_lines(reached: float | None) -> list[str]:
-    """Returns a line on the timing error of speed-ups; reached: the error in per cent, if known."""
-    if reached is None:
-        return []
-    return [
-        f"Timing noise: ± {reached:.1f} % ({percent()}) in the noisiest row; --time-limit and "
-        "--repeats allow more timing."
-    ]
 
 
 def _costs(validation: Validation) -> str:

@@ -151,8 +151,7 @@ def read_inputs(paths: Sequence[Path]) -> Inputs:
         shown = draft if drafts.count(draft) == 1 else f"{draft} ({name})"
         named.append(Named(shown, name, profile))
     return Inputs(
-        tuple(named),
-        tuple(content for _, content in files if isinstance(content, Document)),
+        tuple(named), tuple(content for _, content in files if isinstance(content, Document))
     )
 
 

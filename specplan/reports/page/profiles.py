@@ -216,10 +216,7 @@ def _of_draft(draft: Named, colour: int) -> dict[str, list[Series]]:
     target, drafting = ({}, {}) if times is None else (times.target_ms, times.drafting_ms)
     one = target.get(1, 1.0)
     return {
-        "speed-up": [
-            *series(name, colour, replay),
-            *series(independent, colour, iid, "dashed"),
-        ],
+        "speed-up": [*series(name, colour, replay), *series(independent, colour, iid, "dashed")],
         "acceptance": [
             *series(name, colour, enumerate(added, 1)),
             *series(independent, colour, enumerate(powers, 1), "dashed"),

@@ -14,11 +14,11 @@ from specplan.reports.page.pictures import (
     Section,
     Series,
     Table,
-    between,
     chance,
     number,
     series,
 )
+from specplan.reports.table import interval
 from specplan.reports.tuning import knobs, sentence, sureness
 
 _ADVICE = (
@@ -96,35 +96,22 @@ def _path(concurrency: int, runs: list[TunedRun], *, several: bool) -> Chart:
 
 def _advice(tuned: Tuned) -> Table:
     cells = [
-        [
-            str(best.concurrency),
-            knobs(best) if best.gamma else "none",
-            number(best.improvement_factor)
-            + between(best.improvement_factor_low, best.improvement_factor_high) * bool(best.gamma),
-            chance(best.gain_probability),
-            number(best.ms_per_token),
-            ", ".join(
-                f"{gamma or 'none'}: {chance(odds)}" for gamma, odds in best.faster_than.items()
-            )
-            or "-",
-        ]
+        [str(best.concurrency), knobs(best) if best.gamma else "none",
+         interval(best, "improvement_factor") if best.gamma else number(best.improvement_factor),
+         chance(best.gain_probability), number(best.ms_per_token),
+         ", ".join(f"{gamma or 'none'}: {chance(odds)}"
+                   for gamma, odds in best.faster_than.items()) or "-"]
         for best in tuned.advised
-    ]
+    ]  # fmt: skip
     return Table("Advice", _ADVICE, cells)
 
 
 def _runs(runs: list[TunedRun]) -> Table:
     cells = [
-        [
-            str(run.concurrency),
-            knobs(run) if run.gamma else "none",
-            number(run.expected_ms_per_token)
-            + between(run.expected_ms_per_token_low, run.expected_ms_per_token_high),
-            run.note or number(run.ms_per_token),
-            number(run.error_percent, 1),
-            number(run.block_efficiency),
-        ]
+        [str(run.concurrency), knobs(run) if run.gamma else "none",
+         interval(run, "expected_ms_per_token"), run.note or number(run.ms_per_token),
+         number(run.error_percent, 1), number(run.block_efficiency)]
         for run in runs
-    ]
+    ]  # fmt: skip
     heads = ["at once", "K", "expected ms per token", "measured", "± %", "tokens per call"]
     return Table("Runs", heads, cells)
