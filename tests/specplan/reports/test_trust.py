@@ -8,7 +8,7 @@ from specplan.reports.trust import noise_line, trust_lines
 
 def row(gamma: int, predicted: float | None, measured: float, **fields: object) -> ValidationRow:
     known = {"draft": "d", "temperature": 0.0, "tokens": 100, **fields}
-    return ValidationRow(gamma=gamma, predicted=predicted, measured=measured, **known)  # type: ignore[arg-type]
+    return ValidationRow(gamma=gamma, predicted=predicted, measured=measured, **known)
 
 
 @pytest.mark.parametrize(
