@@ -44,7 +44,7 @@ def test_rows_have_every_key_in_the_order_of_draft_temperature_and_gamma(
     run_json: RunJson, validate: list[str]
 ) -> None:
     result = run_json(*validate, "--draft", "lookup", "--gamma", "1,3", "--temperature", "0,1,0")
-    assert set(result) == {"decoder", "confidence", "rows", "summary"}
+    assert set(result) == {"sentence", "decoder", "confidence", "rows", "summary"}
     assert result["decoder"] == "speculative"
     assert set(result["summary"]) == {
         "mean_abs_error_percent", "max_abs_error_percent", "noise_percent",
