@@ -31,7 +31,7 @@ from specplan.reports import observation as reports
 from specplan.reports.draft_labels import DraftLabels
 from specplan.reports.drift import drift_json, drift_text
 from specplan.reports.flags import flags_of_plans
-from specplan.reports.kept import today_line
+from specplan.reports.kept import running_text, today_line
 from specplan.reports.live import Live
 from specplan.reports.observed_times import run_text, unknown_gamma
 from specplan.reports.output import warn
@@ -87,8 +87,8 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
         text = f"{folded(today_line(run, asking.runs, stated=observation.stated_gamma))}\n{text}"
     if row is not None:
         warn_of_sizes((row,))
-        data["plan"] = plan_json(row)
-        text += "\n\n" + plan_text(row)
+        data |= {"sentence": running_text(row, gamma), "plan": plan_json(row)}
+        text += "\n\n" + "\n".join(filter(None, [plan_text(row), folded(data["sentence"])]))
         if lengths is not None:
             text += "\n\n" + reports.lengths_text(data["by_request"])
         if reading.server is not None:

@@ -124,3 +124,25 @@ def today_line(run: Run, runs: Sequence[Run], *, stated: int | None) -> str:
         f"{now}, {plain / run.seconds_per_token:.2f} times the speed without speculation "
         f"({1e3 * plain:.2f} ms), measured."
     )
+
+
+def running_text(plan: Plan, gamma: int) -> str:
+    """Returns whether to keep the draft length that a server runs, and how sure that is.
+
+    It is compared with the advised draft length, or, if it is the advised one, with the next best.
+    "" if no speculation is advised, or if another sentence names the run to keep.
+    """
+    advised, curve = plan.advised_gamma, plan.curve
+    factors = dict(zip(curve.gamma.tolist(), curve.improvement_factor.tolist(), strict=True))
+    others = {other: factor for other, factor in factors.items() if other != advised}
+    rival = gamma if gamma != advised else max(others, key=others.__getitem__, default=0)
+    if advised == 0 or plan.kept is not None or rival not in others:
+        return ""
+    opening = (
+        f"Keep K = {gamma}, which the server runs: it is faster than K = {rival}, the next best"
+    )
+    if gamma != advised:
+        opening = f"The server runs K = {gamma}. K = {advised} is faster"
+    odds = percentage(curve.gains.exceeds_other(advised - 1, rival - 1))
+    sure = f", with a probability of {odds} %" if curve.in_doubt else ""
+    return f"{opening}{sure} ({factors[advised]:.2f} against {factors[rival]:.2f} times)."

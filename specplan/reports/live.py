@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from engines.observing.drift import Drift, Expected, drift
 from specplan.reports.drift import drift_json
+from specplan.reports.kept import running_text
 from specplan.reports.observation import observation_json
 from specplan.reports.plans import plan_json
 
@@ -45,7 +46,8 @@ class Live:
         moved = _since(first, observation)
         data = observation_json(observation, seconds=self._seconds)
         if plan is not None:
-            data["plan"] = plan_json(plan)
+            sentence = running_text(plan, observation.gamma)
+            data |= {"sentence": sentence, "plan": plan_json(plan)}
         data["drift"] = drift_json(moved, best_gamma=None if plan is None else plan.advised_gamma)
         self._history.append({"clock": clock, **moved._asdict(), "moved": None})
         del self._history[:-_MOST_INTERVALS]

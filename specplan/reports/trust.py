@@ -14,6 +14,8 @@ def trust_lines(rows: Sequence[ValidationRow], summary: Mapping[str, Any]) -> li
     summary: the summary of the validation; its `precision_percent` is the timing noise of a
       speed-up, `quiet` whether the machine was quiet, each None or absent if not known.
     """
+    if summary.get("quiet") is False:
+        return ["Measure again on a quiet machine before you trust these numbers."]
     return [_trust(rows, summary), *_fastest(rows, summary.get("precision_percent") or 0.0)]
 
 
@@ -21,10 +23,11 @@ def _trust(rows: Sequence[ValidationRow], summary: Mapping[str, Any]) -> str:
     errors = [row.error_percent for row in rows if not row.doubts]
     mean, most = mean_abs(errors), max_abs(errors)
     noise = summary.get("precision_percent")
-    if summary.get("quiet") is False or (mean is None and any(row.doubts for row in rows)):
-        return "Measure again on a quiet machine before you trust these numbers."
     if mean is None or most is None:
-        return "No speed-up was predicted: take the measured ones."
+        doubted = all(row.doubts for row in rows)
+        return "Measure again on a quiet machine: all times are in doubt." if doubted else (
+            "No speed-up was predicted: take the measured ones."
+        )  # fmt: skip
     errors_text = f"predictions were {mean:.1f} % off on average, {most:.1f} % at most"
     within = f"Trust plans of this pair within {max(most, noise or 0.0):.1f} %: {errors_text}"
     if noise is None:

@@ -52,7 +52,8 @@ def observation_section(document: Document) -> Section:
     charts = [chart] * bool(lines)
     if plan is not None:
         charts.insert(0, curve_chart(plan, plan["curve"]))
-        sure = [f"Observed: {length}.", *sureness(plan), *sure]
+        keep = filter(None, [observed.get("sentence")])
+        sure = [*keep, f"Observed: {length}.", *sureness(plan), *sure]
     if observed.get("drift") is not None:
         sure.insert(0, _drift(observed["drift"]))
     charts += _history(observed.get("history") or ())

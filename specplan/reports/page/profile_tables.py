@@ -32,8 +32,7 @@ def ranking(drafts: Sequence[Named]) -> Table:
             _estimate(profile.alpha), _estimate(profile.c), str(profile.draft_sampling),
             number(baseline), str(profile.setup.date or "-"), quiet,
         ])  # fmt: skip
-    columns = ["draft", "speed-up", "K", "α", "c", "drafts", "ms per token without", "date",
-               "quiet machine"]  # fmt: skip
+    columns = ["draft", "speed-up", "K", "α", "c", "drafts", "ms/token without", "date", "quiet"]
     return Table("Drafts, the best first", columns, cells, 0)
 
 

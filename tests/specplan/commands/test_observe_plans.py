@@ -148,3 +148,25 @@ def test_an_export_without_a_plan_is_refused(page: str, tmp_path: Path) -> None:
         run("observe", page, "--c", "0.05", "--export", "vllm", "--follow"),
         "--export cannot be given with --follow",
     )
+
+
+@pytest.mark.parametrize(
+    ("draft_ms", "words"),
+    [
+        (
+            "0.5",
+            "Keep K = 4, which the server runs: it is faster than K = 3, the next best, with a ",
+        ),
+        ("1.5", "The server runs K = 4. K = 2 is faster, with a probability of "),
+    ],
+)
+def test_the_k_that_the_server_runs_is_kept_or_changed_with_its_odds(
+    draft_ms: str, words: str
+) -> None:
+    source = str(CONFIGS.parent / "examples" / "answers.jsonl")
+    shown = [source, "--gamma", "4", "--target-ms", "5.67", "--draft-ms", draft_ms]
+    data = json.loads(observe(*shown, "--json").stdout)
+    assert data["sentence"].startswith(words)
+    assert data["sentence"] in " ".join(observe(*shown).stdout.split())
+    factors = [point["improvement_factor"] for point in data["plan"]["curve"]]
+    assert f"({max(factors):.2f} against " in data["sentence"]
