@@ -97,10 +97,7 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
 
 
 def _inputs(ctx: click.Context) -> tuple[Trees, tuple[float, ...], list[Cost], str | None]:
-    """Returns the options, the acceptance by rank, a cost for each batch size, and the drafter.
-
-    The drafter is named as in the profile; None without a profile.
-    """
+    """Returns the options, acceptance by rank, costs by batch, and the profile's drafter."""
     costing = chosen_cost(ctx)
     trees, costs, file, graphs = fill(ctx, [Trees, costing, Profiled, Graphs])
     if None not in (trees.by_rank, file.profile_path) and "profile_path" not in costing.reads():

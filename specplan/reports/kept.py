@@ -129,8 +129,7 @@ def today_line(run: Run, runs: Sequence[Run], *, stated: int | None) -> str:
 def running_text(plan: Plan, gamma: int) -> str:
     """Returns whether to keep the draft length that a server runs, and how sure that is.
 
-    It is compared with the advised draft length, or, if it is the advised one, with the next best.
-    "" if no speculation is advised, or if another sentence names the run to keep.
+    The rival of the advised one is the next best. "" if another sentence names the K to keep.
     """
     advised, curve = plan.advised_gamma, plan.curve
     factors = dict(zip(curve.gamma.tolist(), curve.improvement_factor.tolist(), strict=True))

@@ -107,10 +107,9 @@ def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
     lines += _undecided(rows)
     for advised, numbers in zip(_advised(rows), data["rows"], strict=True):
         lines.append(advised)
-        speed, low, high = (numbers[f"tokens_per_second{end}"] for end in ("", "_low", "_high"))
-        if speed is not None:
-            between = "" if low is None else f" {bounds(low, high, '.0f')}"
-            lines.append(f"{speed:.0f} tokens/s in all{between}.")
+        if (speed := numbers["tokens_per_second"]) is not None:
+            ends = bounds(*(numbers[f"tokens_per_second_{end}"] for end in ("low", "high")), ".0f")
+            lines.append(f"{speed:.0f} tokens/s in all{' ' * bool(ends)}{ends}.")
     lines += _notes(rows)
     trees = _sizes(data["rows"][0]) if len(rows) == 1 else _batches(data["rows"])
     return "\n".join([opening, "", trees, *map(folded, lines)])
@@ -129,14 +128,11 @@ def _sizes(choice: Mapping[str, Any]) -> str:
 def _batches(rows: Sequence[Mapping[str, Any]]) -> str:
     """Returns a table of the best tree at each batch size."""
     columns: list[tuple[str, Any]] = [
-        ("batch", "{batch}"),
-        ("nodes", "{best[nodes]}"),
-        ("depth", "{best[depth]}"),
+        ("batch", "{batch}"), ("nodes", "{best[nodes]}"), ("depth", "{best[depth]}"),
         ("tokens per call", "{best[expected_tokens]:.2f}"),
         ("speed-up", "{best[improvement_factor]:.2f}"),
-        ("chain K", "{chain[nodes]}"),
-        ("speed-up", "{chain[improvement_factor]:.2f}"),
-    ]
+        ("chain K", "{chain[nodes]}"), ("speed-up", "{chain[improvement_factor]:.2f}"),
+    ]  # fmt: skip
     if all(cells["tokens_per_second"] is not None for cells in rows):
         columns += [
             (MS, lambda cells: f"{1e3 * cells['batch'] / cells['tokens_per_second']:.2f}"),

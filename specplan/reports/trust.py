@@ -9,11 +9,7 @@ from specplan.reports.table import interval
 
 
 def trust_lines(rows: Sequence[ValidationRow], summary: Mapping[str, Any]) -> list[str]:
-    """Returns the sentence on how far to trust plans, and the sentence on the K to run.
-
-    summary: the summary of the validation; its `precision_percent` is the timing noise of a
-      speed-up, `quiet` whether the machine was quiet, each None or absent if not known.
-    """
+    """Returns how far to trust plans, and the K to run; summary: of the validation's JSON."""
     if summary.get("quiet") is False:
         return ["Measure again on a quiet machine before you trust these numbers."]
     return [_trust(rows, summary), *_fastest(rows, summary.get("precision_percent") or 0.0)]
@@ -24,10 +20,9 @@ def _trust(rows: Sequence[ValidationRow], summary: Mapping[str, Any]) -> str:
     mean, most = mean_abs(errors), max_abs(errors)
     noise = summary.get("precision_percent")
     if mean is None or most is None:
-        doubted = all(row.doubts for row in rows)
-        return "Measure again on a quiet machine: all times are in doubt." if doubted else (
-            "No speed-up was predicted: take the measured ones."
-        )  # fmt: skip
+        if all(row.doubts for row in rows):
+            return "Measure again on a quiet machine: all times are in doubt."
+        return "No speed-up was predicted: take the measured ones."
     errors_text = f"predictions were {mean:.1f} % off on average, {most:.1f} % at most"
     within = f"Trust plans of this pair within {max(most, noise or 0.0):.1f} %: {errors_text}"
     if noise is None:
@@ -40,10 +35,7 @@ def _trust(rows: Sequence[ValidationRow], summary: Mapping[str, Any]) -> str:
 
 
 def _fastest(rows: Sequence[ValidationRow], noise: float) -> list[str]:
-    """Returns a sentence on the fastest measured setting and on the predicted one; [] for none.
-
-    noise: timing noise of a speed-up in per cent.
-    """
+    """Returns a sentence on the fastest setting; noise: timing noise of a speed-up in per cent."""
     sure = [row for row in rows if not row.doubts]
     if not sure:
         return []

@@ -55,10 +55,10 @@ def _against(best: Advised, runs: Sequence[TunedRun]) -> str:
         return ""
     rival = min(rivals, key=rivals.__getitem__)
     times = {run.gamma: run.ms_per_token for run in runs if run.ms_per_token is not None}
-    compared = ""
-    if best.gamma in times and rival in times:
-        compared = f" ({times[best.gamma]:.2f} against {times[rival]:.2f} ms per token)"
-    share = percentage(rivals[rival])
+    known, share = best.gamma in times and rival in times, percentage(rivals[rival])
+    compared = (
+        f" ({times[best.gamma]:.2f} against {times[rival]:.2f} ms per token)" if known else ""
+    )
     text = f"K = {best.gamma} is faster than K = {rival} with a probability of {share} %{compared}."
     near = " Within 1 % the smaller K is advised." if share < 50 and best.gamma < rival else ""
     return text + near

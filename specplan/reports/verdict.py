@@ -47,27 +47,18 @@ def _deciding(rows: Sequence[Difference], prompts: int) -> list[str]:
 
     prompts: number of prompts of the comparison.
     """
-    counts = [
-        f"{'acceptance' if row.number == 'alpha' else 'speed'} {_count(needed)}"
-        for row in rows
-        if (needed := row.prompts_needed(prompts)) is not None
-    ]
+    counts = []
+    for row in rows:
+        if (needed := row.prompts_needed(prompts)) is not None:
+            some = f"some {float(f'{needed:.2g}'):.0f}"
+            some = some if needed <= _MOST_PROMPTS else f"over {_MOST_PROMPTS:,}"
+            counts.append(f"{'acceptance' if row.number == 'alpha' else 'speed'} {some}")
     if not counts:
         return []
-    share = f"{100 * POWER:.0f} % of comparisons"
+    opening = f"Prompts that would show differences of these sizes in {100 * POWER:.0f} %"
     return [
-        f"Prompts that would show differences of these sizes in {share}: {', '.join(counts)} "
-        f"({prompts} here). Until then take either."
+        f"{opening} of comparisons: {', '.join(counts)} ({prompts} here). Until then take either."
     ]
-
-
-def _count(needed: int) -> str:
-    """Returns a number of prompts with two digits, or its limit where a difference is tiny."""
-    return (
-        f"over {_MOST_PROMPTS:,}"
-        if needed > _MOST_PROMPTS
-        else f"some {float(f'{needed:.2g}'):.0f}"
-    )
 
 
 def _accepts(row: Difference) -> str:

@@ -52,7 +52,7 @@ def comparison_section(document: Document) -> Section:
     )  # fmt: skip
     charts = [
         Chart("speed-up", "Speed-up of A and B",
-              "Bars of one draft length are paired." + _OWN * any(map(_of_own, gains)), "K",
+              "Bars of one draft length are paired." + _OWN * (" and " in " ".join(names)), "K",
               "times the speed without speculation", bars,
               levels=[Threshold(1.0, "without speculation")], categories=names),
         Chart("difference", "Difference of speed-ups",
@@ -93,10 +93,6 @@ def _commands(document: Document, sides: Mapping[str, Mapping[str, Any]]) -> str
         if side["command"] is not None
     ]
     return "\n".join([*measured, *filter(None, [document.command])]) or None
-
-
-def _of_own(point: Mapping[str, Any]) -> bool:
-    return " and " in point["number"]
 
 
 def _verdict(point: Mapping[str, Any]) -> str:

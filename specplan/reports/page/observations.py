@@ -89,13 +89,9 @@ def observation_section(document: Document) -> Section:
 def _why(rows: Sequence[Json]) -> list[str]:
     """Returns a sentence on tokens and time of a call at the first batch; [] without a tree."""
     best, batch = rows[0]["best"], f" at batch {rows[0]['batch']}" * (len(rows) > 1)
-    if not best["nodes"]:
-        return []
-    tokens, gain = best["expected_tokens"], best["improvement_factor"]
-    return [
-        f"A call with the best tree{batch} yields {tokens:.2f} tokens and takes "
-        f"{tokens / gain:.2f} times a step without speculation."
-    ]
+    tokens, steps = best["expected_tokens"], best["expected_tokens"] / best["improvement_factor"]
+    why = f"yields {tokens:.2f} tokens and takes {steps:.2f} times a step without speculation."
+    return [f"A call with the best tree{batch} {why}"] * (best["nodes"] > 0)
 
 
 def _drift(observed: Json) -> str:

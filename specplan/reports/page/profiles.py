@@ -107,8 +107,14 @@ def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
         said = verdict(comparison.differences, comparison.a.prompts)
         sure.append(f"Paired by prompt, A is {first.name} and B is {drafts[1].name}: {said}")
         rows = speeds(comparison.differences)
-        if advised > 0 and any(row.low is not None and not row.distinguishable for row in rows):
-            headline += f" {_rival(drafts[1])} may be as fast: these prompts do not show it."
+        second = drafts[1].best
+        if (
+            second
+            and advised > 0
+            and any(row.low is not None and not row.distinguishable for row in rows)
+        ):
+            rival = f"{drafts[1].name}, K = {second.gamma} ({second.gain.replay:.2f} times),"
+            headline += f" {rival} may be as fast: these prompts do not show it."
     sure.append(_DRAFT if best.gamma > 0 and advised > 0 else _LEAVE)
     return {"headline": headline, "sure": sure, "flags": exported(first.profile)}
 
@@ -121,12 +127,6 @@ def _pair(drafts: Sequence[Named]) -> Comparison | None:
     (first, second) = two
     files = Path(first.file), Path(second.file)
     return compare((first.profile, second.profile), files)
-
-
-def _rival(draft: Named) -> str:
-    best = draft.best
-    assert best is not None  # of `_pair`
-    return f"{draft.name}, K = {best.gamma} ({best.gain.replay:.2f} times),"
 
 
 def _sessions(drafts: Sequence[Named]) -> list[str]:

@@ -9,15 +9,7 @@ from msgspec import convert
 from engines.tuning.tuned import Tuned, TunedRun
 from simulator.numerics.intervals import percent
 from specplan.reports.page.inputs import Document
-from specplan.reports.page.pictures import (
-    Chart,
-    Section,
-    Series,
-    Table,
-    chance,
-    number,
-    series,
-)
+from specplan.reports.page.pictures import Chart, Section, Series, Table, chance, number, series
 from specplan.reports.table import interval
 from specplan.reports.tuning import knobs, sentence, sureness
 
@@ -83,15 +75,10 @@ def _path(concurrency: int, runs: list[TunedRun], *, several: bool) -> Chart:
     names = [
         f"{at}: {f'K {knobs(run)}' if run.gamma else 'none'}" for at, run in enumerate(runs, 1)
     ]
-    return Chart(
-        f"path-{concurrency}",
-        f"Runs at {concurrency} at once, in their order" if several else "Runs in their order",
-        "Milliseconds a token of each run, expected before it and measured.",
-        "run",
-        "milliseconds a token",
-        lines,
-        categories=names,
-    )
+    at = f" at {concurrency} at once," * several
+    reading = "Milliseconds a token of each run, expected before it and measured."
+    return Chart(f"path-{concurrency}", f"Runs{at} in their order", reading, "run",
+                 "milliseconds a token", lines, categories=names)  # fmt: skip
 
 
 def _advice(tuned: Tuned) -> Table:
