@@ -20,8 +20,7 @@ from simulator.numerics.intervals import Forecast, deviations
 # A longer γ is run if the longest one so far is faster than all shorter ones by this share.
 RISING = 0.02
 # Standard deviation of the logarithmic difference between the speeds of two γ near the best, before
-# runs. Without it a probability of 81 % came true in 65 % of simulated tunings, with it 80 in 75
-# (`benchmarks/further_runs.py`; chosen on other simulations).
+# runs, chosen on simulations other than those of `benchmarks/further_runs.py`.
 ALIKE = 0.015
 # Returns the estimated cost of a server from its runs at a load, and the load.
 Costs = Callable[[Sequence[Run], LoadPoint], Posterior]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from estimator.timing.threads import own_cores
 
-_CPUINFO = Path("/proc/cpuinfo")
 _SECONDS = 10.0
+_CPUINFO = Path("/proc/cpuinfo")
 
 
 def machine() -> str:
@@ -33,9 +33,7 @@ def _gpus() -> list[str]:
         return []
     words = [program, "--query-gpu=name", "--format=csv,noheader"]
     try:
-        result = subprocess.run(
-            words, capture_output=True, text=True, check=True, timeout=_SECONDS
-        )  # fmt: skip
+        result = subprocess.run(words, capture_output=True, text=True, check=True, timeout=_SECONDS)
     except (OSError, subprocess.SubprocessError):  # a program without a driver
         return []
     counts = Counter(filter(None, map(str.strip, result.stdout.splitlines())))

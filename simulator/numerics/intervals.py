@@ -200,9 +200,8 @@ class Forecast:
     def exceeds_other(self, first: int, second: int, *, spread: float = inf) -> float:
         """Returns the probability that one quantity is above another, as if both were lognormal.
 
-        first, second: indices of two different quantities.
-        spread: standard deviation of the difference of both logarithms before any evidence; a
-          small one draws the probability towards 1/2.
+        first, second: indices of the quantities.
+        spread: standard deviation of the difference of both logarithms before any evidence.
         """
         apart = float(self.medians[first] - self.medians[second])
         variance = self.covariance[first, first] + self.covariance[second, second]

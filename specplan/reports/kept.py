@@ -137,9 +137,7 @@ def running_text(plan: Plan, gamma: int) -> str:
     rival = gamma if gamma != advised else max(others, key=others.__getitem__, default=0)
     if advised == 0 or plan.kept is not None or rival not in others:
         return ""
-    opening = (
-        f"Keep K = {gamma}, which the server runs: it is faster than K = {rival}, the next best"
-    )
+    opening = f"Keep K = {gamma}, which the server runs: it beats K = {rival}, the next best"
     if gamma != advised:
         opening = f"The server runs K = {gamma}. K = {advised} is faster"
     odds = percentage(curve.gains.exceeds_other(advised - 1, rival - 1))

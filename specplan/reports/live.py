@@ -46,8 +46,7 @@ class Live:
         moved = _since(first, observation)
         data = observation_json(observation, seconds=self._seconds)
         if plan is not None:
-            sentence = running_text(plan, observation.gamma)
-            data |= {"sentence": sentence, "plan": plan_json(plan)}
+            data |= {"sentence": running_text(plan, observation.gamma), "plan": plan_json(plan)}
         data["drift"] = drift_json(moved, best_gamma=None if plan is None else plan.advised_gamma)
         self._history.append({"clock": clock, **moved._asdict(), "moved": None})
         del self._history[:-_MOST_INTERVALS]

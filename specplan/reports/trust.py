@@ -19,9 +19,9 @@ def _trust(rows: Sequence[ValidationRow], summary: Mapping[str, Any]) -> str:
     errors = [row.error_percent for row in rows if not row.doubts]
     mean, most = mean_abs(errors), max_abs(errors)
     noise = summary.get("precision_percent")
+    if all(row.doubts for row in rows):
+        return "Measure again on a quiet machine: all times are in doubt."
     if mean is None or most is None:
-        if all(row.doubts for row in rows):
-            return "Measure again on a quiet machine: all times are in doubt."
         return "No speed-up was predicted: take the measured ones."
     errors_text = f"predictions were {mean:.1f} % off on average, {most:.1f} % at most"
     within = f"Trust plans of this pair within {max(most, noise or 0.0):.1f} %: {errors_text}"
@@ -42,10 +42,8 @@ def _fastest(rows: Sequence[ValidationRow], noise: float) -> list[str]:
     best = max(sure, key=lambda row: row.measured)
     speed = f"{interval(best, 'measured')} times the speed without speculation"
     if any(row.doubts and row.measured > max(best.measured, 1.0) for row in rows):
-        return [
-            f"The fastest row without doubt, {_at(best, rows)}, ran at {speed}; rows in doubt are "
-            "faster: measure them again."
-        ]
+        doubted = f"The fastest row without doubt, {_at(best, rows)}, ran at {speed}"
+        return [f"{doubted}; rows in doubt are faster: measure them again."]
     if best.measured <= 1:
         return [f"Do not speculate: the fastest, {_at(best, rows)}, ran at {speed}."]
     picked = max(sure, key=lambda row: row.predicted or 0.0)
@@ -74,5 +72,5 @@ def noise_line(summary: Mapping[str, Any]) -> list[str]:
     if apart is not None:
         within = f"{percent()} of the time within {summary['noise_within_percent']:.1f} %"
         parts.append(f"the baseline differs from itself by {apart:.1f} %, {within}")
-    more = "--time-limit and --repeats allow more timing."
-    return [f"Timing noise: {'; '.join(parts)}. {more}"] if parts else []
+    more = ". --time-limit and --repeats allow more timing."
+    return [f"Timing noise: {'; '.join(parts)}{more}"] * bool(parts)

@@ -8,8 +8,7 @@ from estimator.comparison import POWER, Comparison, Difference
 from simulator.numerics.intervals import CONFIDENCE
 
 _SPEED = "speed-up"
-# More prompts than this are not stated.
-_MOST_PROMPTS = 10_000
+_MOST_PROMPTS = 10_000  # a larger number is not stated
 
 
 def verdict(differences: Sequence[Difference], prompts: int) -> str:
@@ -47,7 +46,7 @@ def _deciding(rows: Sequence[Difference], prompts: int) -> list[str]:
 
     prompts: number of prompts of the comparison.
     """
-    counts = []
+    counts = list[str]()
     for row in rows:
         if (needed := row.prompts_needed(prompts)) is not None:
             some = f"some {float(f'{needed:.2g}'):.0f}"

@@ -52,8 +52,7 @@ def observation_section(document: Document) -> Section:
     charts = [chart] * bool(lines)
     if plan is not None:
         charts.insert(0, curve_chart(plan, plan["curve"]))
-        keep = filter(None, [observed.get("sentence")])
-        sure = [*keep, f"Observed: {length}.", *sureness(plan), *sure]
+        sure = [observed.get("sentence") or "", f"Observed: {length}.", *sureness(plan), *sure]
     if observed.get("drift") is not None:
         sure.insert(0, _drift(observed["drift"]))
     charts += _history(observed.get("history") or ())
@@ -72,7 +71,7 @@ def observation_section(document: Document) -> Section:
         kind="Observed",
         about=", ".join(filter(None, [served, document.about])),
         headline=f"Observed: {length}." if plan is None else plan["sentence"],
-        sure=sure,
+        sure=[*filter(None, sure)],
         charts=charts,
         tables=[
             *([] if plan is None else [curve_table(plan, plan["curve"])]),

@@ -124,9 +124,7 @@ def _pair(drafts: Sequence[Named]) -> Comparison | None:
     two = [draft for draft in drafts[:2] if draft.best and draft.profile.left_out is not None]
     if len(two) < 2:
         return None
-    (first, second) = two
-    files = Path(first.file), Path(second.file)
-    return compare((first.profile, second.profile), files)
+    return compare((two[0].profile, two[1].profile), (Path(two[0].file), Path(two[1].file)))
 
 
 def _sessions(drafts: Sequence[Named]) -> list[str]:

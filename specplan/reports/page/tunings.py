@@ -75,10 +75,9 @@ def _path(concurrency: int, runs: list[TunedRun], *, several: bool) -> Chart:
     names = [
         f"{at}: {f'K {knobs(run)}' if run.gamma else 'none'}" for at, run in enumerate(runs, 1)
     ]
-    at = f" at {concurrency} at once," * several
-    reading = "Milliseconds a token of each run, expected before it and measured."
-    return Chart(f"path-{concurrency}", f"Runs{at} in their order", reading, "run",
-                 "milliseconds a token", lines, categories=names)  # fmt: skip
+    title = f"Runs{f' at {concurrency} at once,' * several} in their order"
+    return Chart(f"path-{concurrency}", title, "Each run, expected before it and measured.",
+                 "run", "milliseconds a token", lines, categories=names)  # fmt: skip
 
 
 def _advice(tuned: Tuned) -> Table:

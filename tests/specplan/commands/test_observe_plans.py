@@ -155,7 +155,7 @@ def test_an_export_without_a_plan_is_refused(page: str, tmp_path: Path) -> None:
     [
         (
             "0.5",
-            "Keep K = 4, which the server runs: it is faster than K = 3, the next best, with a ",
+            "Keep K = 4, which the server runs: it beats K = 3, the next best, with a ",
         ),
         ("1.5", "The server runs K = 4. K = 2 is faster, with a probability of "),
     ],
