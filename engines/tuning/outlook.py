@@ -20,7 +20,7 @@ from simulator.numerics.intervals import Forecast, deviations
 # A longer γ is run if the longest one so far is faster than all shorter ones by this share.
 RISING = 0.02
 # Standard deviation of the logarithmic difference between the speeds of two γ near the best, before
-# runs, chosen on simulations other than those of `benchmarks/further_runs.py`.
+# runs. Chosen on simulations that `benchmarks/further_runs.py` does not repeat.
 ALIKE = 0.015
 # Returns the estimated cost of a server from its runs at a load, and the load.
 Costs = Callable[[Sequence[Run], LoadPoint], Posterior]
