@@ -107,9 +107,9 @@ def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
     lines += _undecided(rows)
     for advised, numbers in zip(_advised(rows), data["rows"], strict=True):
         lines.append(advised)
-        if (speed := numbers["tokens_per_second"]) is not None:
-            ends = bounds(*(numbers[f"tokens_per_second_{end}"] for end in ("low", "high")), ".0f")
-            lines.append(f"{speed:.0f} tokens/s in all{' ' * bool(ends)}{ends}.")
+        speed, low, high = (numbers[f"tokens_per_second{end}"] for end in ("", "_low", "_high"))
+        if speed is not None:
+            lines.append(f"{speed:.0f} tokens/s in all {bounds(low, high, '.0f')}".rstrip() + ".")
     lines += _notes(rows)
     trees = _sizes(data["rows"][0]) if len(rows) == 1 else _batches(data["rows"])
     return "\n".join([opening, "", trees, *map(folded, lines)])
