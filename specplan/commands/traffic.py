@@ -14,10 +14,10 @@ from specplan.options.answer import answer
 from specplan.options.command import Command
 from specplan.options.declared import takes
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
-from specplan.options.plan_options import TrafficAnswer, TrafficFigure
+from specplan.options.plan_options import TrafficAnswer
 from specplan.reports.deployment import cost_json, cost_notes
 from specplan.reports.simulated import burst_answer
-from specplan.reports.target_grid import target_grid
+from specplan.reports.target_grid import target_grid, traffic_by_rate
 from specplan.reports.traffic_limits import machine_rows, machines_text
 
 # Each has a plainer option here, or a default that fits the load.
@@ -32,7 +32,7 @@ _RARE = (
 @takes(*acceptance_kinds(), heading="Acceptance (one of)", rare=_RARE)
 @takes(*cost_kinds(), heading="Cost (one of)", rare=_RARE)
 @takes(Batching, Graphs, heading="Server")
-@takes(Simulation, TrafficFigure, TrafficAnswer, heading="Answer")
+@takes(Simulation, TrafficAnswer, heading="Answer")
 @click.pass_context
 def traffic_command(ctx: click.Context, /, **_: object) -> None:
     """Show what speculation does to a server that many requests arrive at.
@@ -55,19 +55,15 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
         --run gamma=0,tpot=7,batch=1 --run gamma=0,tpot=11,batch=16 \\
         --run gamma=3,tpot=4,length=2.8,batch=1 --run gamma=3,tpot=9,length=2.8,batch=16
     """
-    records = (Arrivals, Batching, Simulation, Graphs, TrafficFigure, TrafficAnswer)
-    accepted, costs, arrivals, batching, simulation, graphs, drawn, form = filled(ctx, *records)
-    if drawn.figure is not None and arrivals.burst is not None:
-        raise ValueError("`figure` cannot be combined with `burst`")
+    records = (Arrivals, Batching, Simulation, Graphs, TrafficAnswer)
+    accepted, costs, arrivals, batching, simulation, graphs, form = filled(ctx, *records)
     stated = costs.make()
     costs_of_each: tuple[Costs, ...] = (stated,)
     machines: tuple[Any, ...] = ()
     if isinstance(stated, Roofline):
         costs_of_each, machines = stated.each_machine(), stated.machines
-    if len(machines) > 1:
-        for name, value in {"burst": arrivals.burst, "figure": drawn.figure}.items():
-            if value is not None:
-                raise ValueError(f"`{name}` needs one `gpu` and one `tp`")
+    if len(machines) > 1 and arrivals.burst is not None:
+        raise ValueError("`burst` needs one `gpu` and one `tp`")
     accepting = accepted.make()
     questions = [Question(accepting, machine, graphs=graphs) for machine in costs_of_each]
     if arrivals.burst is not None:
@@ -79,8 +75,11 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
 
     def further() -> dict[str, object]:
         request = requested(questions[0], arrivals, batching, simulation)[0]
-        grid = target_grid(request) if len(answers) == 1 else None
-        return {"grid": grid, "flags": _flags(questions, answers, machines)}
+        flags = {"flags": _flags(questions, answers, machines)}
+        if len(answers) > 1:
+            return dict(flags)
+        curves = traffic_by_rate(request, answers[0])
+        return {**flags, "grid": target_grid(request), "by_rate": curves}
 
     if len(answers) > 1:
         rows = machine_rows(machines, [one.data for one in answers])
@@ -88,12 +87,6 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
         answer(lambda: {"machines": rows}, lambda: shown, form=form, further=further)
         return
     answer(answers[0].json, lambda: answers[0].text, form=form, further=further)
-    if drawn.figure is not None:
-        from figures.ours.traffic import Served, compute
-        from figures.registry import FIGURES
-
-        request = requested(questions[0], arrivals, batching, simulation)[0]
-        FIGURES["traffic"].draw(compute(Served(request.pair))).savefig(drawn.figure)
 
 
 def _flags(

@@ -183,13 +183,3 @@ declare(Simulation, requests=rare(metavar="N"), seed=rare(metavar="S"))
 @dataclass(frozen=True)
 class TrafficAnswer(Written, Pictured):
     """The file and the form of the answer."""
-
-
-@dataclass(frozen=True)
-class TrafficFigure:
-    """A drawing of the answer.
-
-    figure: Draw latency against rate into this PNG, SVG or PDF file.
-    """
-
-    figure: Path | None = rare(callback=writable)

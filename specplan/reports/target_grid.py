@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from itertools import product
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from simulator.traffic.answer import TrafficRequest
+from simulator.traffic.answer import Traffic, TrafficRequest
 from simulator.traffic.demand import LatencyTargets
 
 # Rates up to this share of the larger capacity, and how many.
 _MOST, _RATES = 1.05, 24
+# Rates of the curves, up to this share of the capacity.
+_CLOSEST, _POINTS = 0.998, 40
 # Targets as multiples of the stated one.
 _TARGETS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.6, 2.0, 2.5, 3.0)
 _DIGITS = 4
@@ -57,6 +60,28 @@ def target_grid(request: TrafficRequest) -> dict[str, Any] | None:
         "share": both[0].ravel().tolist(),
         "share_without": both[1].ravel().tolist(),
     }
+
+
+def traffic_by_rate(request: TrafficRequest, answer: Traffic) -> list[dict[str, Any]]:
+    """Returns mean times by rate with speculation, at the K of each rate, and without, as JSON.
+
+    Rates are evenly spaced up to the capacity; those that the answer states are among them. Times
+    are None where a server is overloaded.
+    """
+    pair, most = request.pair, _CLOSEST * max(answer.max_rate, answer.max_rate_without)
+    even = np.linspace(0, most, _POINTS + 1)[1:].tolist()
+    points = (*even, *request.rates, *(answer.within_targets or ()), answer.break_even or most)
+    rates = sorted({rate for rate in points if 0 < rate <= most})
+    at = np.array(rates) / request.replicas
+    named = [choice.named for choice in pair.advice(at)]
+    states, rows = {gamma: pair.under(gamma, at) for gamma in {0, *named}}, []
+    for place, (rate, gamma) in enumerate(zip(rates, named, strict=True)):
+        for way in (gamma, 0):
+            both = states[way].token_seconds[place], states[way].first_seconds[place]
+            token, first = (1e3 * float(mean) if isfinite(mean) else None for mean in both)
+            rows.append({"rate": rate, "speculation": way > 0, "gamma": way,
+                         "tpot_ms": token, "ttft_ms": first})  # fmt: skip
+    return rows
 
 
 def _rates(request: TrafficRequest) -> list[float]:

@@ -26,6 +26,8 @@ from specplan.reports.traffic_limits import overloaded
 Json = Mapping[str, Any]
 FLAGS = "With --engine SERVER (vllm, sglang, ...) the command also gives that server's flags."
 WAYS = {True: "with speculation", False: "without"}
+_FIXED = {"fixed": WAYS[True], "none": WAYS[False]}
+_HIGHEST = 2.5  # times the target, or the largest trusted time, where curves end
 # Rates that keep the targets, by name in JSON.
 _WITHIN = {
     "slo_requests_per_second": "Mean times meet the targets",
@@ -123,18 +125,24 @@ def by_way(rows: Sequence[Json], name: str) -> list[Series]:
 
 
 def _times(answer: Json, name: str, title: str, unit: str, targets: Mapping[str, float]) -> Chart:
-    rates = [point["rate"] for point in answer["rows"]]
-    short = name.removesuffix("_ms")
-    return Chart(
-        short,
-        f"{title} by rate",
-        f"Predicted means for requests that arrive at random. {reading(answer)}",
-        "requests a second",
-        unit,
-        by_way(answer["rows"], name),
-        levels=[Threshold(targets[short], "target")] if short in targets else [],
-        spans=capacity_spans(answer, rates),
-    )
+    """Returns a mean time by rate: the closed form as lines, and simulations as dots."""
+    target, simulated = targets.get(name.removesuffix("_ms")), answer.get("simulated") or ()
+    seen = [point[name] or 0.0 for point in (*answer["rows"], *simulated)
+            if not point.get("near_capacity")]  # fmt: skip
+    rows = answer.get("by_rate") or answer["rows"]
+    few = [
+        point for point in rows if (point[name] or 0.0) <= _HIGHEST * max([target or 0.0, *seen])
+    ]
+    dots: list[Series] = []
+    for colour, (policy, way) in enumerate(_FIXED.items()):
+        points = ((point["rate"], point[name]) for point in simulated if point["policy"] == policy)
+        dots += series(f"{way}, simulated", colour, points, "dots")
+    text = "Means in closed form, at the K of each rate. "
+    text += "Dots: simulated; near the capacity they are the better ones. " * bool(dots)
+    levels = [] if target is None else [Threshold(target, "target")]
+    lines, text = [*by_way(few, name), *dots], text + reading(answer)
+    return Chart(name.removesuffix("_ms"), f"{title} by rate", text, "requests a second", unit,
+                 lines, levels, capacity_spans(answer))  # fmt: skip
 
 
 def _within(answer: Json) -> list[Chart]:
@@ -146,7 +154,7 @@ def _within(answer: Json) -> list[Chart]:
     ordered = sorted(simulated, key=lambda point: (point["policy"], point["rate"]))
     for colour, (policy, points) in enumerate(groupby(ordered, lambda point: point["policy"])):
         shares = ((point["rate"], 100 * point["goodput"] / point["rate"]) for point in points)
-        lines += series(_policy(policy), colour, shares)
+        lines += series(_policy(policy), colour, shares, "dots")
     share = answer.get("share")
     levels = [Threshold(100 * share, f"{100 * share:g} %")] if share else []
     reading = "Per cent of simulated requests that meet every latency target."

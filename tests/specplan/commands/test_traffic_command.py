@@ -265,12 +265,6 @@ def test_a_rate_beyond_the_capacity_says_so_and_the_others_are_shown(gpu: str) -
     assert {name: borne[name] for name in known} == pytest.approx(known, rel=1e-9)
 
 
-def test_a_figure_is_drawn(gpu: str, tmp_path: Path) -> None:
-    path = tmp_path / "traffic.png"
-    assert run(f"--rate 1 {LENGTHS} {gpu} --gamma 4 --figure {path}", "traffic").exit_code == 0
-    assert path.read_bytes().startswith(b"\x89PNG")
-
-
 def test_a_burst_is_done_when_its_last_token_is(gpu: str, tmp_path: Path) -> None:
     words = f"{LENGTHS} {gpu} --cost-model roofline"
     answer = run_json(f"--burst 64 {words}", "traffic")
