@@ -49,7 +49,11 @@ SUBJECTS = {
     ),
     "curves": Subject(
         ("simulator/cost/curves.py",),
-        ("tests/simulator/cost/test_cost*.py",),
+        (
+            "tests/simulator/cost/test_cost*.py",
+            "tests/simulator/test_bad_input.py",
+            "tests/simulator/cost/test_extensions.py",
+        ),
     ),
     "rules": Subject(
         ("reference/rules.py", "reference/verify.py"),

@@ -22,6 +22,7 @@ def test_verification_is_linear_between_and_beyond_the_points_and_never_falls_be
     expected = [0.033, 0.056, 0.061, 0.066, 0.0705, 0.075, 0.0795]
     assert seconds == pytest.approx(expected, rel=1e-14)
     assert CostModel({1: 0.02}, 0.001).verify_seconds([1, 5, 100]).tolist() == [0.02] * 3
+    assert CostModel({1: 0.02, 3: 0.03}, 0.001).verify_seconds(5) == pytest.approx(0.04)
     cost = CostModel({1: 0.02, 4: 0.03, 8: 0.028}, 0.001)
     assert cost.verify_seconds([6, 8, 10_000]) == pytest.approx([0.029, 0.028, 0.028])
 

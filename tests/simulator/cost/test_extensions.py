@@ -15,6 +15,7 @@ BEAMS = BeamCost(2, 4, {1: 1.1, 101: 11.1}, {1: 0.01, 101: 1.01})
 
 def test_a_call_reads_the_beams_and_the_drafts() -> None:
     assert BeamCost(4, 8, {1: 1.0}, {1: 0.0}).budget([0, 1, 3]).tolist() == [4, 12, 28]
+    assert BeamCost(4, 4, {1: 1.0}, {1: 0.0}).budget(2) == 12
 
 
 def test_a_block_is_drafted_from_w_beams_on_with_u_and_checked_in_one_call() -> None:
