@@ -61,9 +61,14 @@ def test_a_speed_up_has_no_bound_where_the_cost_assures_none() -> None:
 
 @pytest.mark.parametrize("form", [[], ["--json"], ["--export", "vllm"]])
 def test_a_command_that_would_print_one_ends_with_the_values(form: list, monkeypatch) -> None:
-    # A fault in one formula, by which two drafted tokens give more than three.
+    # A fault in one formula, by which five drafted tokens give more than six; what users state is
+    # checked up to four.
     right = Iid.tokens_per_call
-    monkeypatch.setattr(Iid, "tokens_per_call", lambda self, gamma: 1.5 * right(self, gamma))
+    monkeypatch.setattr(
+        Iid,
+        "tokens_per_call",
+        lambda self, gamma: np.where(np.asarray(gamma) > 4, 1.5, 1) * right(self, gamma),
+    )
     found = CliRunner().invoke(main, ["plan", "--alpha", "0.9", "--c", "0.1", *form])
     assert found.exit_code == 1
     assert found.stdout == ""
