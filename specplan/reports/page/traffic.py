@@ -74,15 +74,16 @@ def headline(answer: Json) -> str:
     if drafted == {0}:
         return f"Serve without speculation. Capacity: {without:.3g} requests/s."
     undecided = {point["test_gamma"] for point in answer["schedule"]} - {None, 0}
+    more = "raises" if most >= without else "lowers"
+    capacity = f"it {more} the capacity to {ends}."
+    where = "at every rate" if crossing is None else f"up to {crossing:.3g} requests/s"
     if undecided:
         named = listed([f"{gamma}" for gamma in sorted(undecided)])
-        return f"Undecided: measure K = 0 and K = {named} first. Predicted capacity: {ends}."
+        may = f"Speculation may shorten requests {where}" if crossing != 0 else "No gain is likely"
+        return f"Undecided: measure K = 0 and K = {named} first. {may}; {capacity}"
     if crossing == 0:
         return f"Do not speculate: it lengthens requests at every rate. Capacity: {ends}."
-    if crossing is not None:
-        return f"Speculate up to {crossing:.3g} requests/s. Capacity: {ends}."
-    more = "raises" if most >= without else "lowers"
-    return f"Speculate: it shortens requests at every rate, and {more} the capacity to {ends}."
+    return f"Speculate {where}, where it shortens requests; {capacity}"
 
 
 def _sure(answer: Json) -> list[str]:

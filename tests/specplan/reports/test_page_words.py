@@ -77,11 +77,13 @@ def test_c_is_explained_where_blocks_hold_more_than_it_says() -> None:
     ("changed", "opening"),
     [
         ({"break_even_rate": 0.0}, "Do not speculate: it lengthens requests at every rate. Cap"),
-        ({"break_even_rate": 1.25}, "Speculate up to 1.25 requests/s. Capacity: "),
+        ({"break_even_rate": 1.25},
+         "Speculate up to 1.25 requests/s, where it shortens requests; it lowers the capacity to "),
         ({"break_even_rate": None, "most_requests_per_second": 9e9},
-         "Speculate: it shortens requests at every rate, and raises the capacity to "),
-        ({"schedule": [{"gamma": 0, "test_gamma": 2}]},
-         "Undecided: measure K = 0 and K = 2 first. Predicted capacity: "),
+         "Speculate at every rate, where it shortens requests; it raises the capacity to "),
+        ({"schedule": [{"gamma": 0, "test_gamma": 2}], "break_even_rate": 1.25},
+         "Undecided: measure K = 0 and K = 2 first. Speculation may shorten requests up to 1.25 "
+         "requests/s; it lowers the capacity to "),
     ],
 )  # fmt: skip
 def test_traffic_opens_with_the_advice(changed: dict[str, Any], opening: str) -> None:
