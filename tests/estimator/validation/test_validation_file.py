@@ -183,3 +183,6 @@ def test_steps_out_of_order_beyond_chance_are_named_with_their_neighbours() -> N
     found = steps_out_of_order(seconds, lambda a, b: certain[a, b])
     assert found == dict.fromkeys((1, 2), "a step takes 10.00 ms at gamma 2 and 30.00 at gamma 1")
     assert steps_out_of_order(seconds, lambda a, b: (None, None)) == {}
+    every = steps_out_of_order(seconds, lambda a, b: (0.2, 0.5))
+    assert list(every) == [1, 2, 4, 8]
+    assert every[2] == every[1] != every[4] != every[8]
