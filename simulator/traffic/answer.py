@@ -139,6 +139,13 @@ class Traffic:
         """Whether a measurement must decide: gains of this kind of draft are predicted badly."""
         return any(row.advice.undecided for row in self.rows if row.advice is not None)
 
+    @property
+    def to_run(self) -> tuple[int, ...]:
+        """Each γ of a rate at which it most probably gains; of all rates, if none gains."""
+        named = [row for row in self.rows if row.advice is not None and row.gamma > 0]
+        gains = [row for row in named if row.stable and row.advice is not None and row.advice.best]
+        return tuple(dict.fromkeys(row.gamma for row in gains or named))
+
 
 def require_rates(rates: Sequence[float]) -> None:
     """Raises ValueError unless all rates are above 0."""

@@ -35,8 +35,13 @@ _GRAPHS = "No limit of captured graphs is assumed: name the server with --engine
 
 def requested(
     question: Question, load: Arrivals, batching: Batching, simulation: Simulation
-) -> tuple[TrafficRequest, tuple[str, ...], Load | None]:
-    """Returns the request, notes for the user, and the load at the smallest batch, if known."""
+) -> tuple[TrafficRequest, tuple[str, ...], Load | None, str]:
+    """Returns the request, notes for the user, the load at the smallest batch, and the basis.
+
+    The load is None if it is not known; the basis is the evidence in words.
+    """
+    from specplan.reports.basis import basis_text
+
     if load.rates:
         require_rates(load.rates)  # before costs are computed
     accepted, costs = question.acceptance, question.costs
@@ -99,7 +104,7 @@ def requested(
     ]
     conflicts = (*contradictions(runs), *other_lengths(others, whole.tokens_per_call))
     notes = (*whole.source.notes, *conflicts, *([_GRAPHS] if unknown else []))
-    return request, notes, priced[0].setting.load
+    return request, notes, priced[0].setting.load, basis_text(whole, priced)
 
 
 def _demand(load: Arrivals, trace: Requests | None, timed: bool) -> Demand:
@@ -151,7 +156,7 @@ def _arrivals(
 class TrafficResult(Shown, Traffic):
     """A server's steady states and capacities. It prints as the text of `specplan traffic`."""
 
-    text: str = field(default="", repr=False)
+    request: TrafficRequest = field(kw_only=True, repr=False)
     data: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def json(self) -> Mapping[str, Any]:
@@ -164,7 +169,9 @@ class TrafficResult(Shown, Traffic):
         return rows
 
     def __str__(self) -> str:
-        return self.text
+        from specplan.reports.traffic import traffic_text
+
+        return traffic_text(self, self.data)
 
 
 def traffic(
@@ -191,14 +198,13 @@ def answered(
 ) -> TrafficResult:
     """Returns the answer to a question under a load."""
     from specplan.reports.deployment import cost_json, cost_notes
-    from specplan.reports.traffic import fine_print, traffic_json, traffic_text
+    from specplan.reports.traffic import fine_print, traffic_json
 
-    request, notes, priced = requested(question, load, batching, simulation)
+    request, notes, priced, basis = requested(question, load, batching, simulation)
     served = answer(request)
     numbers = {part.name: getattr(served, part.name) for part in fields(served)}
-    data = {**traffic_json(request, served), "cost": cost_json(priced)}
+    data = {**traffic_json(request, served), "basis": basis, "cost": cost_json(priced)}
     if load.targets is not None:
         data["slo"] = {f"{name}_ms": limit for name, limit in load.targets.items()}
     data["notes"] = [*fine_print(request, served), *cost_notes([priced]), *notes]
-    text = traffic_text(request, served, data, (*cost_notes([priced]), *notes))
-    return TrafficResult(**numbers, text=text, data=data)
+    return TrafficResult(**numbers, request=request, data=data)

@@ -169,7 +169,7 @@ def _served(deployed: Deployed, shown: ShownLoad) -> Served:
         (1.0,), prompt_tokens=DEMAND.prompt_tokens, output_tokens=DEMAND.output_tokens
     )
     question = Question((Iid(shown.alpha),), Roofline(**stated))
-    request, _, _ = requested(question, arrivals, Batching(), Simulation())
+    request, *_ = requested(question, arrivals, Batching(), Simulation())
     caption = FigureLoad(deployment_of(deployed), alpha=shown.alpha).caption
     return Served(request.pair, f"{caption}, α = {shown.alpha:g}")
 

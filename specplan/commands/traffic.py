@@ -16,9 +16,14 @@ from specplan.options.declared import takes
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
 from specplan.options.plan_options import TrafficAnswer
 from specplan.reports.deployment import cost_json, cost_notes
+from specplan.reports.machines import (
+    machine_rows,
+    machines_sentence,
+    machines_text,
+    ranked_machines,
+)
 from specplan.reports.simulated import burst_answer
 from specplan.reports.target_grid import target_grid, traffic_by_rate
-from specplan.reports.traffic_limits import machine_rows, machines_text
 
 # Each has a plainer option here, or a default that fits the load.
 _RARE = (
@@ -67,46 +72,57 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
     accepting = accepted.make()
     questions = [Question(accepting, machine, graphs=graphs) for machine in costs_of_each]
     if arrivals.burst is not None:
-        request, notes, load = requested(questions[0], arrivals, batching, simulation)
+        request, notes, load, basis = requested(questions[0], arrivals, batching, simulation)
         data, text = burst_answer(request, (*cost_notes([load]), *notes))
-        answer(lambda: {**data, "cost": cost_json(load)}, lambda: text, form=form)
+        answer(lambda: {**data, "basis": basis, "cost": cost_json(load)}, lambda: text, form=form)
         return
     answers = [answered(question, arrivals, batching, simulation) for question in questions]
+    if len(answers) > 1:
+        _answer_machines(questions, answers, machines, form)
+        return
+    (served,) = answers
 
     def further() -> dict[str, object]:
-        request = requested(questions[0], arrivals, batching, simulation)[0]
-        flags = {"flags": _flags(questions, answers, machines)}
-        if len(answers) > 1:
-            return dict(flags)
-        curves = traffic_by_rate(request, answers[0])
-        return {**flags, "grid": target_grid(request), "by_rate": curves}
+        more = {"grid": target_grid(served.request), "flags": _flags(questions, answers, ())}
+        return {**more, "by_rate": traffic_by_rate(served.request, served)}
 
-    if len(answers) > 1:
-        rows = machine_rows(machines, [one.data for one in answers])
-        shown = machines_text(rows, [one.text for one in answers])
-        answer(lambda: {"machines": rows}, lambda: shown, form=form, further=further)
-        return
-    answer(answers[0].json, lambda: answers[0].text, form=form, further=further)
+    answer(served.json, lambda: str(served), form=form, further=further)
 
 
-def _flags(
+def _answer_machines(
     questions: Sequence[Question],
     answers: Sequence[TrafficResult],
     machines: Sequence[tuple[str, int]],
+    form: TrafficAnswer,
+) -> None:
+    """Prints and writes the answer for several machines, each (GPU, TP)."""
+    rows = machine_rows(machines, [served.data for served in answers])
+    answer(
+        lambda: {"sentence": machines_sentence(rows), "machines": rows},
+        lambda: machines_text(rows, list(map(str, answers))),
+        form=form,
+        further=lambda: {"flags": _flags(questions, answers, rows)},
+    )
+
+
+def _flags(
+    questions: Sequence[Question], answers: Sequence[TrafficResult], rows: Sequence[Any]
 ) -> dict[str, str] | None:
-    """Returns the flags of each machine's server, by server and machine; None: none is named."""
+    """Returns the flags by server, and by machine where there are several; None: none is named.
+
+    rows: the result of `machine_rows`; the flags of the machine with the most requests come first.
+    """
     from specplan.reports.page_flags import flags_under_load
 
     flags: dict[str, str] = {}
-    most = [max(one.max_rate, one.max_rate_without) for one in answers]
-    order = sorted(range(len(answers)), key=lambda at: -most[at] / (machines or [("", 1)])[at][1])
-    for at in order:  # the machine that carries the most with each GPU first
-        question, traffic, costs = questions[at], answers[at], questions[at].costs
+    for at in ranked_machines(rows) if rows else range(len(answers)):
+        costs = questions[at].costs
         if (server := costs.server) is None:
             continue
         load = costs.at(1).setting.load
         kind = "model" if load is None else load.draft_kind
-        name = f"{server}, {machines[at][0]}, TP {machines[at][1]}" if len(answers) > 1 else server
-        if (text := flags_under_load(traffic, question.drafter, kind, server)) is not None:
+        name = f"{server}, {rows[at]['gpu']}, TP {rows[at]['tp']}" if rows else server
+        text = flags_under_load(answers[at], questions[at].drafter, kind, server)
+        if text is not None:
             flags[name] = text
     return flags or None

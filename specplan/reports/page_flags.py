@@ -49,7 +49,7 @@ def flags_under_load(traffic: Traffic, drafter: DraftLabels, kind: str, server: 
         if row.advice is not None:
             rates.setdefault(row.gamma, []).append(f"{row.rate:g}")
     gammas = {part.gamma for part in traffic.schedule}
-    first = {0: [*sorted(gammas | {0})] * (traffic.undecided and any(gammas))}
+    first = {0: [*traffic.to_run, 0] * (traffic.undecided and any(gammas))}
     if server not in names_of(lambda engine: engine.exports):
         return None
     try:

@@ -1,20 +1,17 @@
 """Simulations of `specplan traffic`, as JSON and as tables: arrivals by policy, and bursts by γ."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from simulator.traffic.answer import TrafficRequest
 from simulator.traffic.policy import Simulated, burst_simulations
-from specplan.reports.table import Column, folded, possible, shown, table
+from specplan.reports.rate_rows import POLICIES
+from specplan.reports.table import Column, folded, possible, table
 from specplan.reports.traffic_limits import server_lines
 
 _PERCENTILES = (50, 90, 95, 99)
-POLICIES = {
-    "none": "none", "fixed": "fixed", "schedule": "by batch", "request": "by request",
-    "adaptive": "adaptive",
-}  # fmt: skip
 
 
 def simulated_json(request: TrafficRequest, simulated: Simulated) -> dict[str, Any]:
@@ -33,32 +30,6 @@ def simulated_json(request: TrafficRequest, simulated: Simulated) -> dict[str, A
         "preemptions": result.preemptions,
         "goodput": None if targets is None else simulated.rate * result.within(targets),
     }
-
-
-def simulated_table(request: TrafficRequest, simulations: Sequence[Simulated]) -> str:
-    def milliseconds(name: str) -> Callable[[dict[str, Any]], str]:
-        return lambda cells: shown(cells[name], ".4g" if (cells[name] or 0) < 1e4 else ".0f")
-
-    columns: list[Column[dict[str, Any]]] = [
-        ("simulated", "{rate:g}"),
-        ("gamma", lambda cells: POLICIES[cells["policy"]]),
-        ("ms/token p50", milliseconds("tpot_ms_p50")),
-        ("p95", milliseconds("tpot_ms_p95")),
-        ("p99", milliseconds("tpot_ms_p99")),
-        ("TTFT ms p50", milliseconds("ttft_ms_p50")),
-        ("p95", milliseconds("ttft_ms_p95")),
-        ("p99", milliseconds("ttft_ms_p99")),
-        ("preempted", "{preemptions}"),
-    ]
-    rows, targets = (
-        [simulated_json(request, simulation) for simulation in simulations],
-        request.targets,
-    )
-    if targets is not None:
-        columns.append(("on target", "{within:.1f} %"))
-        for row, simulated in zip(rows, simulations, strict=True):
-            row |= {"within": 100 * simulated.result.within(targets)}
-    return table(rows, columns)
 
 
 def burst_answer(request: TrafficRequest, notes: Sequence[str]) -> tuple[dict[str, Any], str]:

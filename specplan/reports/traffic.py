@@ -1,26 +1,18 @@
 """Tables and JSON of `specplan traffic`: steady states at each rate, and simulated arrivals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from simulator.choice.advice import percentage
-from simulator.numerics.intervals import CONFIDENCE, percent
+from simulator.numerics.intervals import CONFIDENCE
 from simulator.traffic.answer import Interval, Traffic, TrafficRequest, TrafficRow
 from simulator.traffic.pair import Pair
 from simulator.traffic.steady import CHUNKS_TRUSTED, PROMPTS_TRUSTED, TRUSTED, Steady
 from specplan.reports.deployment import ranges_json
-from specplan.reports.simulated import simulated_json, simulated_table
-from specplan.reports.table import Column, bounds, folded, possible, table
-from specplan.reports.traffic_limits import (
-    crossing_text,
-    overloaded,
-    prompts_lines,
-    server_lines,
-    zero_json,
-    zero_lines,
-)
+from specplan.reports.rate_rows import rate_columns, row_note, simulated_columns
+from specplan.reports.simulated import simulated_json
+from specplan.reports.table import folded, possible, table
+from specplan.reports.traffic_limits import assumption, prompts_per_second, server_lines, zero_json
+from specplan.reports.traffic_words import details, few_overloaded, traffic_sentence
 
 _NEAR = (
     "~ Above 80 % of the capacity these times may be too short: in simulations up to 12 % per "
@@ -60,6 +52,9 @@ def traffic_json(request: TrafficRequest, answer: Traffic) -> dict[str, Any]:
         "most_sequences": request.pair.drafting.max_batch(demand),
         "schedule": ranges_json(answer.schedule, undecided=answer.undecided),
     }
+    for plain, drafting in zip(data["rows"][::2], data["rows"][1::2], strict=True):
+        both = plain["stable"] and drafting["stable"] and drafting["gamma"]
+        drafting["speed_up"] = plain["request_ms"] / drafting["request_ms"] if both else None
     if answer.within_targets is not None:
         both = ("slo_requests_per_second", "slo_requests_per_second_without")
         data |= dict(zip(both, answer.within_targets, strict=True))
@@ -68,80 +63,21 @@ def traffic_json(request: TrafficRequest, answer: Traffic) -> dict[str, Any]:
         data |= {**dict(zip(names, answer.at_share, strict=True)), "share": request.share}
     if request.arrivals is not None:
         data["simulated"] = [simulated_json(request, simulation) for simulation in answer.simulated]
-    return possible(data, prompts_per_second=_prompts_per_second(request))
+    data["sentence"] = traffic_sentence(answer, data, assumed=assumption(request.pair))
+    data["details"] = details(request, answer, data)
+    return possible(data, prompts_per_second=prompts_per_second(request))
 
 
-def _prompts_per_second(request: TrafficRequest) -> float:
-    """Returns how many prompts the server can read in a second, at most."""
-    pair = request.pair
-    step = float(min(pair.drafting.seconds.min(), pair.baseline.seconds.min()))
-    prompts = float(pair.baseline.prompts.max_rate(pair.demand.prompt_tokens, step))
-    return request.replicas * prompts
-
-
-def traffic_text(
-    request: TrafficRequest, answer: Traffic, data: Mapping[str, Any], notes: Sequence[str] = ()
-) -> str:
-    """Returns a table of rates, capacities and advice; data: the result of `traffic_json`."""
-    pair, legend = request.pair, list[str]()
-    rows = [_cells(row, cells) for row, cells in zip(answer.rows, data["rows"], strict=True)]
-    for slow, quick, cells in zip(answer.rows[::2], answer.rows[1::2], rows[1::2], strict=True):
-        if slow.stable and quick.stable:
-            times = [row.state.request_seconds(pair.demand) for row in (slow, quick)]
-            cells["speed_up"] = float((times[0] / times[1])[0]) if quick.gamma else None
-    if more := overloaded(data["rows"]):
-        rows = [cells for cells in rows if cells["rate"] not in more]
-        legend.append(f"More rates overload the server: {', '.join(f'{rate:g}' for rate in more)}.")
-    columns: list[Column[dict[str, Any]]] = [
-        ("requests/s", "{rate:g}"),
-        ("gamma", "{with}"),
-        ("batch", "{batch:.1f}"),
-        ("ms/token", "{time}"),
-        ("TTFT ms", "{ttft_ms:.0f}"),
-        ("speed-up", "{speed_up:.2f}"),
-        ("capacity", "{most_requests_per_second:.3g}"),
-    ]
-    if len(answer.schedule) > 1:
-        columns.append(("K by batch", "{faster:+.1f} %"))
-    if answer.draws:
-        columns += [("gain", "{chance} %"), ("risk of overload", "{risk}")]
-        legend.append(_RISK)
-    chances = {row.rate: row.gain_probability for row in answer.rows if row.gamma}
-    interval, without = (
-        "" if ends is None else f" ({percent()}: {ends[0]:.3g} to {ends[1]:.3g})"
-        for ends in (answer.max_rate_interval, answer.max_rate_without_interval)
-    )
-    lines = [
-        f"Capacity: {answer.max_rate:.3g} requests/s{interval} with speculation, "
-        f"{answer.max_rate_without:.3g}{without} without.",
-        crossing_text(answer.break_even, answer.break_even_interval, chances, pair),
-        *zero_lines(answer.break_even, data["zero"]),
-        *prompts_lines(answer.max_rate_without, _prompts_per_second(request)),
-    ]
-    if answer.within_targets is not None:
-        rate, plain = (f"{rate:.3g}" for rate in answer.within_targets)
-        lines.append(
-            f"Mean times meet your targets up to {rate} requests/s with speculation, {plain} "
-            "without (p99: --simulate)."
-        )
-    if answer.at_share is not None:
-        rate, plain = (f"{rate:.3g}" for rate in answer.at_share)
-        lines.append(
-            f"{100 * request.share:.0f} % of the requests meet them up to {rate} requests/s with "
-            f"speculation, {plain} without."
-        )
-    if request.replicas > 1:
-        lines.insert(0, f"Rates and capacities are of {request.replicas} replicas together.")
-    ranges = [f"{part.gamma} up to batch {part.last_batch}" for part in answer.schedule]
-    what = "Undecided: gamma to measure first," if answer.undecided else "Advised gamma"
-    apart = "A row's gamma is one for all batches of its rate, prompts included, so it may differ."
-    lines.append(f"{what} by batch: {', '.join(ranges)}. {apart}")
+def traffic_text(answer: Traffic, data: Mapping[str, Any]) -> str:
+    """Returns a table of rates, capacities and advice; data: the JSON object of the answer."""
+    lines = [data["sentence"], *data["details"]]
     if len(answer.schedule) > 1:
         lines.append("K by batch: how much faster requests are if K changes so with the batch.")
-    lines += [*legend, *fine_print(request, answer)]
-    simulated = ["", simulated_table(request, answer.simulated)] if answer.simulated else []
-    rates = table(rows, columns, note=lambda cells: cells["note"])
-    return "\n".join([rates, "", *map(folded, lines), *simulated, *map(folded, notes)])
+    lines += [_RISK] * bool(answer.draws)
+    simulated = data.get("simulated") or ()
+    served = ["", table(simulated, simulated_columns(simulated))] if simulated else []
+    rates = table(few_overloaded(data["rows"]), rate_columns(data), note=row_note)
+    return "\n".join([rates, "", *map(folded, lines), *served, *map(folded, data["notes"])])
 
 
 def fine_print(request: TrafficRequest, answer: Traffic) -> list[str]:
@@ -179,6 +115,7 @@ def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
     }
     if row.advice is not None:
         data["advised_gamma"] = row.advice.gamma
+        data["undecided"] = row.advice.undecided
         data["gain_probability"] = row.gain_probability
     if row.by_batch is not None:
         data["by_batch"] = _by_batch_json(pair, row, row.by_batch)
@@ -209,35 +146,3 @@ def _interval(
     low, high = ends or (None, None)
     fields = {name: value, f"{name}_low": low, f"{name}_high": high}
     return {key: None if value is None else scale * value for key, value in fields.items()}
-
-
-def _cells(row: TrafficRow, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the values of one table row: the numbers in its JSON, or words if overloaded."""
-    cells, advice, risk = {**data}, row.advice, row.overload_risk
-    if not row.stable:
-        cells |= {"batch": None, "ttft_ms": None}
-        time, risk = f"overloaded (max {row.most_requests:.3g}/s)", None
-    elif np.isnan(row.state.token_seconds[0]):
-        time = None
-    else:
-        time = f"{1e3 * row.state.token_seconds[0]:.2f}"
-        if row.token_seconds is not None:
-            low, high = (1e3 * seconds for seconds in row.token_seconds)
-            time += f" {bounds(low, high, '.1f').replace('inf', 'overloaded')}"
-    notes = ["!"] * cells["beyond_graphs"] + ["~"] * row.near_capacity
-    notes += ["misses the targets"] if row.on_target is False and row.stable else []
-    if not row.stable:
-        notes.append(f"{row.replicas_needed} replicas carry it")
-    elif advice is not None and advice.gamma == 0:
-        notes.append("undecided: run it first" if advice.undecided else "not advised")
-    chance = row.gain_probability
-    by_batch = data.get("by_batch") or {}
-    return cells | {
-        "faster": by_batch.get("faster_percent"),
-        "with": row.gamma or "none",
-        "time": time,
-        "speed_up": None,
-        "chance": None if chance is None else percentage(chance),
-        "risk": risk if risk is None else "< 1 %" if risk < 0.01 else f"{100 * risk:.0f} %",
-        "note": ", ".join(notes),
-    }

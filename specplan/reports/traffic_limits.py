@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from simulator.choice.advice import certainty
-from simulator.cost.roofline.hardware import find_hardware
 from simulator.numerics.intervals import percent
 from simulator.traffic.answer import TrafficRequest
 from simulator.traffic.pair import Pair
-from specplan.reports.table import Column, table
 
 # Share of a server's time above which its prompts are named as the cause of a small gain.
 MOSTLY_PROMPTS = 0.5
-
-
-def overloaded(rows: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Returns the rates that overload the server both ways, without the first two of them."""
-    both = zip(rows[::2], rows[1::2], strict=True)
-    return [slow["rate"] for slow, quick in both if not (slow["stable"] or quick["stable"])][2:]
 
 
 def graphs_lines(pair: Pair, gammas: set[int]) -> list[str]:
@@ -58,6 +49,11 @@ def batch_lines(pair: Pair) -> list[str]:
             "--batch', or runs of several batches."]  # fmt: skip
 
 
+def assumption(pair: Pair) -> str:
+    """Returns, after a comma, the assumption on times if they are known at one batch; else ""."""
+    return ", assuming larger batches cost the same" * bool(batch_lines(pair))
+
+
 def zero_json(request: TrafficRequest) -> dict[str, float | None] | None:
     """Returns the rate above which a server with its draft drafts nothing; None: no price known."""
     pair = request.pair.against_zero
@@ -86,6 +82,14 @@ def zero_lines(plain: float | None, zero: Mapping[str, float | None] | None) -> 
     ]
 
 
+def prompts_per_second(request: TrafficRequest) -> float:
+    """Returns how many prompts the server can read in a second, at most."""
+    pair = request.pair
+    step = float(min(pair.drafting.seconds.min(), pair.baseline.seconds.min()))
+    prompts = float(pair.baseline.prompts.max_rate(pair.demand.prompt_tokens, step))
+    return request.replicas * prompts
+
+
 def prompts_lines(plain: float, prompts: float) -> list[str]:
     """Returns a sentence if prompts take most of the time of a server, which drafts do not shorten.
 
@@ -102,58 +106,18 @@ def prompts_lines(plain: float, prompts: float) -> list[str]:
     ]
 
 
-def crossing_text(
-    crossing: float | None,
-    ends: Sequence[float] | None,
-    chances: Mapping[float, float | None],
-    pair: Pair,
-) -> str:
-    """Returns at which rates speculation shortens requests, and the gain's probability by rate.
+def crossing_lines(
+    crossing: float | None, ends: Sequence[float] | None, chances: Mapping[float, float | None]
+) -> list[str]:
+    """Returns up to which rate speculation shortens requests, and the gain's probability by rate.
 
-    crossing: rate above which speculation lengthens requests; 0: at every rate; None: at no rate.
-    ends: interval of `crossing`; None: exact. chances: probability of a gain by rate.
-    pair: the servers, for a remark if times are known at one batch only.
+    crossing: the rate, 0: at no rate, None: at every rate. ends: its interval; None: exact.
+    chances: probability of a gain by rate.
     """
-    end = ", assuming larger batches cost the same" * bool(batch_lines(pair))
-    words = [(certainty(odds), f"{rate:g}") for rate, odds in chances.items() if odds is not None]
+    lines, rate = [], "at every rate" if crossing is None else f"up to {crossing:.3g} requests/s"
+    if ends is not None and ends[0] < ends[1]:
+        between = f"{percent()}: {ends[0]:.3g} to {ends[1]:.3g}".replace("inf", "every rate")
+        lines.append(f"Most probably speculation shortens requests {rate} ({between}).")
+    words = [(certainty(odds), f"{at:g}") for at, odds in chances.items() if odds is not None]
     by_word = [f"{word} at {', '.join(r for w, r in words if w == word)}" for word in dict(words)]
-    odds = f" A gain, by requests/s: {'; '.join(by_word)}." if by_word else ""
-    if crossing is None or crossing == 0:
-        sure = ends is None or ends[0] == ends[1]
-        verb, advice = ("shortens", "") if crossing is None else ("lengthens", ": do not speculate")
-        probably, advice = ("", advice) if sure else ("most probably ", "")
-        return (
-            f"Speculation {probably}{verb} requests at every rate below the capacity{end}{advice}."
-            f"{odds}"
-        )
-    between = "" if ends is None else f" ({percent()}: above {ends[0]:.3g} to {ends[1]:.3g})"
-    between = between.replace("inf", "never")
-    return f"Above {crossing:.3g} requests/s speculation lengthens requests{between}{end}.{odds}"
-
-
-def machine_rows(
-    machines: Sequence[tuple[str, int]], answers: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """Returns the JSON answer of each machine with its GPU and TP; machines: (GPU, TP)."""
-    both = zip(machines, answers, strict=True)
-    return [{"gpu": find_hardware(gpu).name, "tp": tp, **data} for (gpu, tp), data in both]
-
-
-def machines_text(rows: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> str:
-    """Returns the capacities of machines as a table, then the text of each.
-
-    rows: the result of `machine_rows`. texts: the answer of each machine as text.
-    """
-    most = "most_requests_per_second"
-    columns: list[Column[Mapping[str, Any]]] = [
-        ("GPU", "{gpu}"),
-        ("TP", "{tp}"),
-        ("capacity with speculation", f"{{{most}:.3g}}"),
-        ("without", f"{{{most}_without:.3g}}"),
-        ("with, a GPU", lambda cells: f"{cells[most] / cells['tp']:.3g}"),
-    ]
-    if f"{most}_at_share" in rows[0]:
-        columns.append(("within the targets up to", f"{{{most}_at_share:.3g}}"))
-    named = zip(rows, texts, strict=True)
-    parts = [f"{row['gpu']}, TP {row['tp']}\n\n{text}" for row, text in named]
-    return "\n\n".join([table(rows, columns), *parts])
+    return [*lines, *[f"A gain, by requests/s: {'; '.join(by_word)}."] * bool(by_word)]

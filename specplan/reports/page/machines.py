@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulator.numerics.intervals import percent
+from specplan.reports.basis import SOURCE
+from specplan.reports.machines import MOST, WAYS, machine_columns, machine_names, ranked_machines
 from specplan.reports.page.inputs import Document
-from specplan.reports.page.pictures import Chart, Section, Series, Table, Threshold, ranged, series
-from specplan.reports.page.traffic import FLAGS, WAYS, headline, latency_targets
+from specplan.reports.page.pictures import Chart, Section, Series, Table, Threshold, series
+from specplan.reports.page.traffic import FLAGS, latency_targets
+from specplan.reports.table import cells
 
 Json = Mapping[str, Any]
-_MOST = "most_requests_per_second"
 _TIMES = {"tpot": "Time per token", "ttft": "Time to the first token"}
 _READING = (
     "Predicted means; dashed: without speculation. A line ends where its machine is near its "
@@ -20,48 +22,25 @@ _READING = (
 def machines_section(document: Document) -> Section:
     """Returns the section of the JSON of `specplan traffic` with several `--gpu` or `--tp`."""
     machines = document.data["machines"]
-    names = _names(machines)
+    names, (heads, *lines) = machine_names(machines), cells(machines, machine_columns(machines))
     targets = latency_targets(machines[0])
-    notes = [note for one in machines for note in one.get("notes") or ()]
+    basis = [SOURCE.sub("", one["basis"].replace(one["gpu"], "each GPU")) for one in machines]
     return Section(
         kind="Traffic of several machines",
         about=document.about,
-        headline=_headline(machines, names),
-        sure=[
-            f"{name}: {headline(one)[0].lower()}{headline(one)[1:]}"
-            for name, one in zip(names, machines, strict=True)
-        ],
+        headline=document.data["sentence"],
+        sure=[f"{names[at]}: {machines[at]['sentence']}" for at in ranked_machines(machines)],
         charts=[
             _capacities(machines, names),
             *(_times(machines, names, name, targets.get(name)) for name in _TIMES),
         ],
-        tables=[_table(machines, names)],
+        tables=[Table("Requests a second by machine", heads, lines, ranked_machines(machines)[0])],
         flags=document.flags,
         export=FLAGS,
         inputs=document.inputs,
         command=document.command,
-        notes=list(dict.fromkeys(notes)),
-    )
-
-
-def _names(machines: Sequence[Json]) -> list[str]:
-    """Returns each machine's GPU, and its TP where that differs."""
-    alike = len({one["tp"] for one in machines}) == 1
-    return [one["gpu"] + f", TP {one['tp']}" * (not alike) for one in machines]
-
-
-def _headline(machines: Sequence[Json], names: Sequence[str]) -> str:
-    """Returns which machine carries the most requests with each of its GPUs."""
-    promised = all(f"{_MOST}_at_share" in one for one in machines)
-    key = f"{_MOST}_at_share" if promised else _MOST
-    speeds = [[one[f"{key}{end}"] / one["tp"] for end in ("", "_without")] for one in machines]
-    best = max(range(len(names)), key=lambda at: max(speeds[at]))
-    ways = sorted(zip(speeds[best], WAYS.values(), strict=True), reverse=True)
-    (most, way), (other, less) = ways
-    where = " within the targets" if promised else ""
-    return (
-        f"{names[best]} carries the most requests a GPU{where}: {most:.3g} a second {way}, "
-        f"{other:.3g} {less}."
+        basis=" ".join(dict.fromkeys(basis)),
+        notes=list(dict.fromkeys(note for one in machines for note in one["notes"])),
     )
 
 
@@ -70,14 +49,14 @@ def _capacities(machines: Sequence[Json], names: Sequence[str]) -> Chart:
     for colour, (end, way) in enumerate(zip(("", "_without"), WAYS.values(), strict=True)):
         points = (
             (at, *(
-                None if one.get(f"{_MOST}{end}{side}") is None
-                else one[f"{_MOST}{end}{side}"] / one["tp"]
+                None if one.get(f"{MOST}{end}{side}") is None
+                else one[f"{MOST}{end}{side}"] / one["tp"]
                 for side in ("", "_low", "_high")
             ))
             for at, one in enumerate(machines)
         )  # fmt: skip
         dots += series(way, colour, points, "dots")
-    doubt = any(one.get(f"{_MOST}_low") is not None for one in machines)
+    doubt = any(one.get(f"{MOST}_low") is not None for one in machines)
     return Chart(
         "capacity", "Capacity of a GPU",
         "Capacity divided by the machine's GPUs." + f" Lines: {percent()} intervals." * doubt,
@@ -99,17 +78,3 @@ def _times(
     levels = [] if target is None else [Threshold(target, "target")]
     return Chart(f"{name}_ms", f"{_TIMES[name]} by rate", _READING, "requests a second",
                  "milliseconds", lines, levels)  # fmt: skip
-
-
-def _table(machines: Sequence[Json], names: Sequence[str]) -> Table:
-    promised = all(f"{_MOST}_at_share" in one for one in machines)
-    columns = ["machine", "GPUs", "capacity with speculation", "without"]
-    columns += ["within the targets up to", "without"] * promised
-    cells = [
-        [
-            name, str(one["tp"]), ranged(one, _MOST, ".3g"), ranged(one, f"{_MOST}_without", ".3g"),
-            *(f"{one[f'{_MOST}_at_share{end}']:.3g}" for end in ("", "_without") if promised),
-        ]
-        for name, one in zip(names, machines, strict=True)
-    ]  # fmt: skip
-    return Table("Requests a second by machine", columns, cells)

@@ -6,10 +6,11 @@ from typing import Any
 
 from simulator.numerics.intervals import percent
 from specplan.reports.day import HOURS, day_sentences
+from specplan.reports.machines import WAYS
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import Chart, Section, Span, Table, Threshold, series
 from specplan.reports.page.rate_slider import rate_explorer
-from specplan.reports.page.traffic import WAYS, by_way
+from specplan.reports.page.traffic import by_way
 from specplan.reports.sizing import SPEEDS, fleet_columns, fleets, setting, speed_levels
 from specplan.reports.table import cells
 

@@ -4,43 +4,25 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from engines.kind import listed
-from simulator.numerics.intervals import percent
+from specplan.reports.machines import WAYS
 from specplan.reports.page.capacity import capacity_spans, reading
 from specplan.reports.page.inputs import Document
-from specplan.reports.page.pictures import (
-    Chart,
-    Section,
-    Series,
-    Table,
-    Threshold,
-    chance,
-    number,
-    ranged,
-    series,
-)
+from specplan.reports.page.pictures import Chart, Section, Series, Table, Threshold, number, series
 from specplan.reports.page.target_sliders import target_explorer
-from specplan.reports.simulated import POLICIES
-from specplan.reports.traffic_limits import overloaded
+from specplan.reports.rate_rows import POLICIES, rate_columns, row_note, simulated_columns
+from specplan.reports.table import cells
+from specplan.reports.traffic_words import few_overloaded
 
 Json = Mapping[str, Any]
 FLAGS = "With --engine SERVER (vllm, sglang, ...) the command also gives that server's flags."
-WAYS = {True: "with speculation", False: "without"}
 _FIXED = {"fixed": WAYS[True], "none": WAYS[False]}
 _HIGHEST = 2.5  # times the target, or the largest trusted time, where curves end
-# Rates that keep the targets, by name in JSON.
-_WITHIN = {
-    "slo_requests_per_second": "Mean times meet the targets",
-    "most_requests_per_second_at_share": "{} of the requests meet them",
-}
 
 
 def traffic_section(document: Document) -> Section:
     """Returns the section of the JSON of `specplan traffic`."""
     answer = document.data
-    rows = [point for point in answer["rows"] if point["rate"] not in overloaded(answer["rows"])]
     targets = latency_targets(answer)
-    simulated = answer.get("simulated") or []
     charts = [
         _times(answer, "tpot_ms", "Time per token", "milliseconds a token", targets),
         _times(answer, "ttft_ms", "Time to the first token", "milliseconds", targets),
@@ -48,10 +30,10 @@ def traffic_section(document: Document) -> Section:
     return Section(
         kind="Traffic",
         about=document.about,
-        headline=headline(answer),
-        sure=_sure(answer),
+        headline=answer["sentence"],
+        sure=answer["details"],
         charts=[*charts, *_within(answer)],
-        tables=[rate_table(rows), *_simulated_table(simulated)],
+        tables=_tables(answer),
         flags=document.flags,
         export=FLAGS,
         inputs=[
@@ -61,49 +43,8 @@ def traffic_section(document: Document) -> Section:
         ],
         command=document.command,
         notes=answer.get("notes") or (),
-        explorer=target_explorer(answer.get("grid"), rows[0]["rate"], targets),
+        explorer=target_explorer(answer.get("grid"), answer["rows"][0]["rate"], targets),
     )
-
-
-def headline(answer: Json) -> str:
-    most, without = answer["most_requests_per_second"], answer["most_requests_per_second_without"]
-    drafted = {point["gamma"] for point in answer["rows"] if point["speculation"]}
-    ends = f"{ranged(answer, 'most_requests_per_second', '.3g')} requests/s with speculation, "
-    ends += f"{ranged(answer, 'most_requests_per_second_without', '.3g')} without"
-    crossing = answer["break_even_rate"]
-    if drafted == {0}:
-        return f"Serve without speculation. Capacity: {without:.3g} requests/s."
-    undecided = {point["test_gamma"] for point in answer["schedule"]} - {None, 0}
-    more = "raises" if most >= without else "lowers"
-    capacity = f"it {more} the capacity to {ends}."
-    where = "at every rate" if crossing is None else f"up to {crossing:.3g} requests/s"
-    if undecided:
-        named = listed([f"{gamma}" for gamma in sorted(undecided)])
-        may = f"Speculation may shorten requests {where}" if crossing != 0 else "No gain is likely"
-        return f"Undecided: measure K = 0 and K = {named} first. {may}; {capacity}"
-    if crossing == 0:
-        return f"Do not speculate: it lengthens requests at every rate. Capacity: {ends}."
-    return f"Speculate {where}, where it shortens requests; {capacity}"
-
-
-def _sure(answer: Json) -> list[str]:
-    lines = [f"Intervals: {percent()}."] if answer.get("draws") else []
-    share = answer.get("share")
-    for name, text in _WITHIN.items():
-        ends = answer.get(name), answer.get(f"{name}_without")
-        if None not in ends:
-            words = text.format(f"{100 * share:g} %" if share else "")
-            lines.append(
-                f"{words} up to {ends[0]:.3g} requests/s with speculation, {ends[1]:.3g} without."
-            )
-    chances = [
-        f"{chance(point['gain_probability'])} at {point['rate']:g}"
-        for point in answer["rows"]
-        if point["speculation"] and point.get("gain_probability") is not None
-    ]
-    if chances:
-        lines.append(f"Odds of a gain, by requests/s: {', '.join(chances)}.")
-    return lines
 
 
 def latency_targets(answer: Json) -> dict[str, float]:
@@ -169,53 +110,13 @@ def _policy(name: str) -> str:
     return {"none": "without", "fixed": "K fixed"}.get(name, f"K {POLICIES.get(name, name)}")
 
 
-def rate_table(rows: Sequence[Json], caption: str = "By rate") -> Table:
-    """Returns the times and speeds at each rate, with speculation and without."""
-    cells = [
-        [
-            f"{point['rate']:g}",
-            WAYS[point["speculation"]],
-            str(point["gamma"] or "none"),
-            *(
-                [number(point.get("batch"), 1), _per_token(point),
-                 number(point.get("ttft_ms"), 0), number(point["tokens_per_second"], 0),
-                 chance(point.get("gain_probability"))]
-                if point["stable"]
-                else ["-", "overloaded", "-", "-", "-"]
-            ),
-        ]
-        for point in rows
-    ]  # fmt: skip
-    return Table(
-        caption,
-        ["requests/s", "", "K", "batch", "ms per token", "ms to the first token", "tokens/s",
-         "odds of a gain"],
-        cells,
-    )  # fmt: skip
-
-
-def _per_token(point: Json) -> str:
-    """Returns the time per token with its interval, whose high end may be an overload."""
-    low, high = point.get("tpot_ms_low"), point.get("tpot_ms_high")
-    if low is None or high is not None:
-        return ranged(point, "tpot_ms")
-    return f"{number(point['tpot_ms'])} [{number(low)}, overloaded]"
-
-
-def _simulated_table(simulated: Sequence[Json]) -> list[Table]:
-    if not simulated:
-        return []
-    names = ("tpot_ms", "tpot_ms_p50", "tpot_ms_p99", "ttft_ms", "ttft_ms_p50", "ttft_ms_p99")
-    cells = [
-        [
-            f"{point['rate']:g}",
-            _policy(point["policy"]),
-            *(number(point.get(name), 1) for name in names),
-        ]
-        for point in simulated
-    ]
-    heads = [name.replace("_ms", " ms").replace("_", " ") for name in names]
-    return [Table("Simulated", ["requests/s", "policy", *heads], cells)]
+def _tables(answer: Json) -> list[Table]:
+    """Returns the tables of rates and simulations."""
+    columns = [*rate_columns(answer), ("", row_note)]
+    tables = [("By rate", cells(few_overloaded(answer["rows"]), columns))]
+    if simulated := answer.get("simulated"):
+        tables.append(("Simulated, milliseconds", cells(simulated, simulated_columns(simulated))))
+    return [Table(caption, heads, lines) for caption, (heads, *lines) in tables]
 
 
 def burst_section(document: Document) -> Section:
@@ -229,7 +130,7 @@ def burst_section(document: Document) -> Section:
         series("seconds", 0, ((at, point["seconds"]) for at, point in enumerate(rows)), "bars"),
         categories=names,
     )  # fmt: skip
-    cells = [
+    lines = [
         [name, number(point["seconds"]), number(point["improvement_factor"]),
          number(point["tokens_per_second"], 0)]
         for name, point in zip(names, rows, strict=True)
@@ -243,7 +144,7 @@ def burst_section(document: Document) -> Section:
         + f", {gain:.2f} times the speed without speculation" * (rows[best]["gamma"] != 0)
         + ".",
         charts=[chart],
-        tables=[Table("By draft length", ["", "seconds", "times faster", "tokens/s"], cells, best)],
+        tables=[Table("By draft length", ["", "seconds", "times faster", "tokens/s"], lines, best)],
         inputs=[("requests", str(document.data["burst"])), *document.inputs],
         command=document.command,
     )

@@ -59,7 +59,7 @@ def test_each_gpu_has_its_flags(command: str, tmp_path: Path) -> None:
     assert len(flags) == len(set(flags.values()))
     assert all("num_speculative_tokens" in text for text in flags.values())
     if command == "traffic":  # the machine that carries the most with each GPU comes first
-        assert list(flags) == ["vllm, h100, TP 1", "vllm, l4, TP 1"]
+        assert list(flags) == ["vllm, h100-sxm, TP 1", "vllm, l4, TP 1"]
 
 
 def test_a_tree_has_flags_for_each_batch() -> None:

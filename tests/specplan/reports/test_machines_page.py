@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from specplan.reports.machines import machines_sentence
 from specplan.reports.page.shown import section_of
 from tests.specplan.plan_inputs import run
 
@@ -23,12 +24,18 @@ def test_several_machines_have_a_page_and_a_picture(tmp_path: Path) -> None:
     section = section_of(json.loads(file.read_text()))
     assert section.headline in page.read_text()
     machines = json.loads(file.read_text())["machines"]
-    kept = "most_requests_per_second_at_share"
-    assert section.headline == (
-        "h100-sxm carries the most requests a GPU within the targets: "
-        f"{machines[0][kept]:.3g} a second with speculation, "
-        f"{machines[0][f'{kept}_without']:.3g} without."
+    carried, plain = (
+        [f"{one[f'most_requests_per_second_at_share{way}']:.3g}" for one in machines]
+        for way in ("", "_without")
     )
+    assert section.headline.startswith(
+        "Run h100-sxm with speculation: it carries the most requests a GPU within the targets, "
+        f"{carried[0]}/s ({plain[0]} without). Next: l40s with speculation, {carried[1]}/s "
+        f"({plain[1]} without)."
+    )
+    assert section.sure[0] == f"h100-sxm: {machines[0]['sentence']}"
+    assert section.basis.startswith("Rests on your acceptance rate and costs by ")
+    assert section.basis.endswith(", and on no run of your server.")
     capacities, *times = section.charts
     assert list(capacities.categories) == ["h100-sxm", "l40s"]
     first = capacities.series[0].points[0]
@@ -45,3 +52,19 @@ def test_several_machines_have_a_page_and_a_picture(tmp_path: Path) -> None:
     # Beyond its capacity a machine has no point.
     assert [point.x for line in times[0].series if line.name.startswith("l40s")
             for point in line.points] == [2, 2]  # fmt: skip
+
+
+def test_a_machine_with_an_undecided_gain_waits_for_runs() -> None:
+    most = "most_requests_per_second"
+    fast = {"gpu": "h100-sxm", "tp": 2, most: 60.0, f"{most}_without": 50.0,
+            f"{most}_low": 40.0, f"{most}_high": 70.0, "schedule": [{"test_gamma": 2}]}  # fmt: skip
+    slow = {"gpu": "l40s", "tp": 1, most: 8.0, f"{most}_without": 13.0,
+            f"{most}_without_low": 10.0, f"{most}_without_high": 30.0,
+            "schedule": [{"test_gamma": 3}]}  # fmt: skip
+    assert machines_sentence([slow, fast]) == (
+        "Run h100-sxm, TP 2 with speculation, if runs confirm its gain: it carries the most "
+        "requests a GPU, 30/s (25 without). Next: l40s, TP 1 without speculation, 13/s (8 with). "
+        "The 90 % intervals of their capacities overlap: run both before you choose."
+    )
+    apart = {**slow, f"{most}_without_high": 19.0}
+    assert machines_sentence([apart, fast]).endswith("of their capacities lie apart.")

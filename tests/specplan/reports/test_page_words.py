@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 from click.testing import CliRunner
 
 from specplan.main import main
@@ -71,24 +70,6 @@ def test_c_is_explained_where_blocks_hold_more_than_it_says() -> None:
     inputs = dict(section_of(answered(f"{SLOW} --batch 1")).inputs)
     assert "a block also verifies, and has a fixed time" in inputs["c"]
     assert dict(section_of(answered("plan --alpha 0.8 --c 0.05")).inputs)["c"] == "0.05"
-
-
-@pytest.mark.parametrize(
-    ("changed", "opening"),
-    [
-        ({"break_even_rate": 0.0}, "Do not speculate: it lengthens requests at every rate. Cap"),
-        ({"break_even_rate": 1.25},
-         "Speculate up to 1.25 requests/s, where it shortens requests; it lowers the capacity to "),
-        ({"break_even_rate": None, "most_requests_per_second": 9e9},
-         "Speculate at every rate, where it shortens requests; it raises the capacity to "),
-        ({"schedule": [{"gamma": 0, "test_gamma": 2}], "break_even_rate": 1.25},
-         "Undecided: measure K = 0 and K = 2 first. Speculation may shorten requests up to 1.25 "
-         "requests/s; it lowers the capacity to "),
-    ],
-)  # fmt: skip
-def test_traffic_opens_with_the_advice(changed: dict[str, Any], opening: str) -> None:
-    answer = answered(SERVED) | changed
-    assert traffic_section(Document("", "traffic", answer)).headline.startswith(opening)
 
 
 def test_traffic_shades_the_interval_of_the_capacity_and_folds_its_notes() -> None:

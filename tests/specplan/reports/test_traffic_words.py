@@ -1,0 +1,63 @@
+"""The advice of `specplan traffic` in words."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specplan.reports.page.shown import section_of
+from tests.specplan.plan_inputs import both, run
+
+LENGTHS = "--prompt-tokens 1000 --output-tokens 300 --prompt-ms 60"
+RUNS = (
+    "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,rates=0.82/0.61/0.42 "
+    "--run gamma=0,tpot=11,batch=16 --run gamma=3,tpot=12,batch=16,rates=0.82/0.61/0.42"
+)
+CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
+UNDECIDED = (
+    f"--prompt-tokens 500 --output-tokens 200 --target-config {CONFIGS / 'llama-3.1-8b.json'} "
+    f"--draft-config {CONFIGS / 'llama-3.2-1b.json'} --gpu h100 --alpha 0.7 --engine vllm"
+)
+
+
+def answered(words: str) -> dict[str, Any]:
+    """Returns the JSON of traffic, whose sentence is in its text, too."""
+    answer, text = both(words, "traffic")
+    assert answer["sentence"] in " ".join(text.split())
+    return answer
+
+
+def test_the_advice_names_k_its_rates_its_odds_and_the_capacity() -> None:
+    answer = answered(f"--rate 1.5,2,3.5 {LENGTHS} {RUNS}")
+    first, second = (point["speed_up"] for point in answer["rows"][1:5:2])
+    most, without = (answer[f"most_requests_per_second{way}"] for way in ("", "_without"))
+    assert answer["sentence"].startswith(
+        f"Draft with K = 3 up to {answer['break_even_rate']:.3g} requests/s: requests are "
+        f"{first:.2f} times as fast at 1.5/s (a gain is almost certain, 100 %) and {second:.2f} "
+        f"times as fast at 2/s (almost certain, 100 %). K = 3 moves the capacity from "
+        f"{without:.3g} to {most:.3g} requests/s ("
+    )
+    assert section_of(answer).headline == answer["sentence"]
+
+
+def test_traffic_that_gains_nowhere_or_at_every_rate_says_so() -> None:
+    slow = "--run gamma=0,tpot=7 --run gamma=3,tpot=9,length=2.2"
+    light = "--prompt-tokens 100 --output-tokens 300 --prompt-ms 20 --rate 1"
+    assert answered(f"{slow} {light}")["sentence"].startswith(
+        "Do not speculate at any rate: requests are 0.77 times as fast at 1/s (a gain is unlikely, "
+    )
+    quick = "--run gamma=0,tpot=7 --run gamma=3,tpot=4,length=2.8"
+    assert answered(f"{quick} {light}")["sentence"].startswith(
+        "Draft with K = 3 at every rate below the capacity, assuming larger batches cost the same: "
+    )
+
+
+@pytest.mark.usefixtures("kernel_tables")
+def test_undecided_traffic_asks_for_the_runs_that_its_flags_wait_for(tmp_path: Path) -> None:
+    file = tmp_path / "answer.json"
+    assert run(f"--rate 5,20 {UNDECIDED} -o {file}", "traffic").exit_code == 0
+    answer = json.loads(file.read_text())
+    first = "K = 2 and K = 0 first"
+    assert answer["sentence"].startswith(f"Undecided: run {first}. With K = 2 requests may be ")
+    assert answer["flags"]["vllm"].startswith(f"# Undecided: measure {first}, then take the # away")
