@@ -209,9 +209,11 @@ def answer(request: TrafficRequest) -> Traffic:
     )
     if drawn is None:
         return exact
-    # Which γ has the largest capacity, or is best, hardly depends on the draw.
+    # Which γ has the largest capacity, or is best, hardly depends on the draw. But a γ that was run
+    # at every batch can be kept where the best, which was not, is worse than expected.
+    ran = set(pair.gammas).intersection(*pair.measured.values()) if pair.measured else set()
     best = pair.gammas[int(pair.max_rates().argmax())], at_crossing.named
-    largest, crossed = (replace(drawn, gammas=(gamma,)) for gamma in best)
+    largest, crossed = (replace(drawn, gammas=tuple(sorted({one} | ran))) for one in best)
     return replace(
         exact,
         draws=len(drawn.drafting.seconds),

@@ -1,22 +1,23 @@
 """The largest rate at which a share of requests meets its targets, found by simulation.
 
 The closed form is within a few per cent of it where the time per token binds, and further off where
-the time to the first token does (`benchmarks/sizing_limits.py`). So it gives the first guess, and
+the time to the first token does (`benchmarks/sizing_grid.py`). So it gives the first guess, and
 simulated arrivals decide. All rates have the same random numbers, so the share falls with the rate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import sqrt
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from simulator.traffic.demand import Demand, LatencyTargets
 from simulator.traffic.events import serve
 from simulator.traffic.server import Server
-from simulator.traffic.steady import max_rate, steady
+from simulator.traffic.steady import Steady, max_rate, steady
 
 # Relative width at which a search for a rate ends, and the step to a first bracket.
 PRECISION, _STEP = 4e-3, 1.05
@@ -37,6 +38,36 @@ def closed_limit(
     kept = steady(server, demand, gamma, rates).share(targets) >= share
     failed = len(kept) if kept.all() else int(kept.argmin())
     return float(rates[failed - 1]) if failed > 0 else 0.0
+
+
+def largest_by_means(
+    way: Callable[[ArrayLike], Steady], targets: LatencyTargets, idle: float
+) -> float:
+    """Returns the largest rate at which some γ meets the targets, within 0.1 %; 0 if none does."""
+    if not way(idle).within(targets).any():
+        return 0.0
+    low, high = idle, float(way(idle).max_rate.max())
+    while high - low > 1e-3 * high:
+        edges = np.linspace(low, high, 34)
+        met = way(edges[1:-1]).within(targets).any(axis=0)
+        failed = met.size if met.all() else int(met.argmin())
+        low, high = edges[failed : failed + 2].tolist()
+    return low
+
+
+def missed_targets(targets: LatencyTargets, states: Sequence[Steady]) -> str:
+    """Returns a message that names the target that even an idle server misses."""
+    parts = {
+        "ttft": (targets.first_seconds, min(float(state.first_seconds.min()) for state in states)),
+        "tpot": (targets.token_seconds, min(float(state.token_seconds.min()) for state in states)),
+    }
+    for name, (target, least) in parts.items():
+        if target is not None and target < least:
+            return (
+                f"slo {name} must be at least {1e3 * least:.3g} ms, which an idle server takes, "
+                f"got {1e3 * target:g}{targets.hint}"
+            )
+    return "`targets` must be met by an idle server, with speculation or without, got neither"
 
 
 def simulated_limit(

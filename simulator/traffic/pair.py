@@ -14,7 +14,7 @@ from simulator.cost.setting import Wall
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import Forecast, with_medians
 from simulator.traffic.demand import Demand, LatencyTargets
-from simulator.traffic.limit import closed_limit
+from simulator.traffic.limit import closed_limit, largest_by_means, missed_targets
 from simulator.traffic.server import Doubt, Server
 from simulator.traffic.steady import Steady, max_rate, steady
 
@@ -24,6 +24,8 @@ _SHARES = np.concatenate([np.geomspace(1e-3, 0.1, 16), np.linspace(0.12, 0.999, 
 _STRIDE = 8
 # Seconds of a request times its capacity where the server is overloaded, and the largest gain.
 _NEVER, _CLEAR = 1e9, 3.0
+# A γ that was not run is named although it may overload the server, up to this probability.
+_UNLIKELY = 0.05
 _COARSE = np.array([*range(0, len(_SHARES), _STRIDE), len(_SHARES) - 1])
 
 
@@ -113,16 +115,22 @@ class Pair:
         places = sorted(used)
         few = replace(self, gammas=tuple(self.gammas[place] for place in places))
         gains = gains[places]
+        lengths = np.array(few.gammas)
+        safe = np.ones(gains.shape, dtype=bool)
         laws = [Forecast.exact(gain) for gain in gains.T]
         if drawn is not None:
             # The draws give the spread of speed-ups; their medians are moved to the plans' numbers.
             spread = gains_of(replace(drawn, gammas=few.gammas))
+            overloaded = (spread <= -_CLEAR).mean(axis=1)
+            safe = np.stack(
+                [_safe(lengths, *load) for load in zip(overloaded.T, known, strict=True)], axis=1
+            )
             moved = with_medians(spread, gains[:, None], axis=1)
             laws = [Forecast.drawn(gain.T) for gain in np.moveaxis(moved, -1, 0)]
         # A run is proposed for a load that a server can be held at, which a rate is not.
         return [
-            advise(np.array(few.gammas), law, worth=None, calibrated=self.calibrated, tried=tried)
-            for law, tried in zip(laws, known, strict=True)
+            advise(lengths[may], law.only(may), worth=None, calibrated=self.calibrated, tried=tried)
+            for law, tried, may in zip(laws, known, safe.T, strict=True)
         ]
 
     def _measured_at(self, slot: int) -> Collection[int]:
@@ -210,9 +218,9 @@ class Pair:
         """
         idle = 1e-6 * float(min(self.max_rate, self.max_rate_without))
         ways = (partial(self.under, self.gammas), partial(self.under, [0]))
-        drafting, without = (_largest(way, targets, idle) for way in ways)
+        drafting, without = (largest_by_means(way, targets, idle) for way in ways)
         if max(drafting, without) == 0:
-            raise ValueError(_missed(targets, [way(idle) for way in ways]))
+            raise ValueError(missed_targets(targets, [way(idle) for way in ways]))
         return drafting, without
 
     def rates_at(self, targets: LatencyTargets, share: float) -> tuple[float, float]:
@@ -222,29 +230,13 @@ class Pair:
         return max(rates[:-1]), rates[-1]
 
 
-def _largest(way: Callable[[ArrayLike], Steady], targets: LatencyTargets, idle: float) -> float:
-    """Returns the largest rate at which some γ meets the targets, within 0.1 %; 0 if none does."""
-    if not way(idle).within(targets).any():
-        return 0.0
-    low, high = idle, float(way(idle).max_rate.max())
-    while high - low > 1e-3 * high:
-        edges = np.linspace(low, high, 34)
-        met = way(edges[1:-1]).within(targets).any(axis=0)
-        failed = met.size if met.all() else int(met.argmin())
-        low, high = edges[failed : failed + 2].tolist()
-    return low
+def _safe(
+    gammas: NDArray[np.int64], overloaded: Floats, known: Collection[int]
+) -> NDArray[np.bool_]:
+    """Returns which γ may be named: not one that was not run and is the likelier to overload.
 
-
-def _missed(targets: LatencyTargets, states: Sequence[Steady]) -> str:
-    """Returns a message that names the target that even an idle server misses."""
-    parts = {
-        "ttft": (targets.first_seconds, min(float(state.first_seconds.min()) for state in states)),
-        "tpot": (targets.token_seconds, min(float(state.token_seconds.min()) for state in states)),
-    }
-    for name, (target, least) in parts.items():
-        if target is not None and target < least:
-            return (
-                f"slo {name} must be at least {1e3 * least:.3g} ms, which an idle server takes, "
-                f"got {1e3 * target:g}{targets.hint}"
-            )
-    return "`targets` must be met by an idle server, with speculation or without, got neither"
+    overloaded: the probability that each γ overloads the server, shape (γ,). known: γ with a run.
+    """
+    ran = np.isin(gammas, list(known))
+    least = overloaded[ran].min(initial=1.0)
+    return np.asarray(ran | (overloaded <= max(least, _UNLIKELY)), dtype=np.bool_)

@@ -23,7 +23,7 @@ from specplan.api.request import NO_LIMITS, Question
 from specplan.api.settings import Arrivals, Batching, Simulation
 from specplan.api.shown import Shown
 from specplan.api.stopping import ranked
-from specplan.api.traffic_pair import PROMPT_TIME, as_run, costs_under_load, pair_of, spread_of
+from specplan.api.traffic_pair import PROMPT_TIME, costs_under_load, pair_of, spread_of
 
 if TYPE_CHECKING:
     from simulator.cost.setting import Load
@@ -78,7 +78,7 @@ def requested(
         raise ValueError(f"traffic needs a single acceptance, got {len(accepted)}")
     whole = accepted[0].for_draft(draft_class_of(None, priced))
     acceptance = whole.at_context(round(demand.context))
-    pair = as_run(pair_of(priced, acceptance, demand, batching, wall))
+    pair = pair_of(priced, acceptance, demand, batching, wall)
     if adaptive:
         from estimator.profiles.adaptive import ranked_steps
         from simulator.choice.plan import plan

@@ -131,16 +131,6 @@ def pair_of(
     return shortened(pair) if batching.gamma is None else pair
 
 
-def as_run(pair: Pair) -> Pair:
-    """Returns the pair with those γ only that were run, if γ above 0 were run at every batch.
-
-    A run stays until another γ was run, since the estimate of a γ that was not run is less certain.
-    """
-    runs = pair.measured.values()
-    ran = set[int]().union(*runs) if all(runs) else set[int]()
-    return replace(pair, gammas=tuple(k for k in pair.gammas if k in ran) or pair.gammas)
-
-
 def _prompts(cost: Cost, demand: Demand, batching: Batching) -> tuple[Prompts, Prompts]:
     """Returns the times that a server takes to read prompts, with a draft and without one."""
     chunk = batching.chunk_tokens or None

@@ -113,7 +113,7 @@ _RULES = (
     StoppingRule(
         "calibrated", "largest", keeps=True, product=True, calibrated=True,
         builds="in no engine yet, with confidences calibrated on other texts",
-        source="estimator/traces/calibration.py",
+        source="estimator/traces/traces.py, calibration",
     ),
 )  # fmt: skip
 RULES = {rule.name: rule for rule in _RULES}
