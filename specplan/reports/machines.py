@@ -50,10 +50,7 @@ def machines_sentence(rows: Sequence[Json]) -> str:
     sure = "lie apart" if ends[0] > ends[1] else "overlap: run both before you choose"
     doubt = f" The {percent()} intervals of their capacities {sure}." * all(ends)
     (best, most), (second, next_most) = parts
-    return (
-        f"Run {best}: it carries the most requests a GPU{where}, {most}. "
-        f"Next: {second}, {next_most}.{doubt}"
-    )
+    return f"Most requests a GPU{where}: run {best}, {most}. Next: {second}, {next_most}.{doubt}"
 
 
 def _goal(one: Json) -> str:

@@ -13,6 +13,7 @@ POLICIES = {
     "none": "none", "fixed": "fixed", "schedule": "by batch", "request": "by request",
     "adaptive": "adaptive",
 }  # fmt: skip
+BY_BATCH = "K by batch"  # a column for text only: pages have no room for it
 _LONG = 1e4  # milliseconds that are shown without decimals
 
 
@@ -28,7 +29,7 @@ def rate_columns(data: Json) -> list[Column[Json]]:
         ("capacity", "{most_requests_per_second:.3g}"),
     ]
     if len(data["schedule"]) > 1:
-        columns.append(("K by batch", _by_batch))
+        columns.append((BY_BATCH, _by_batch))
     if data["draws"]:
         columns += [("gain", _chance), ("risk of overload", _risk)]
     return columns

@@ -31,8 +31,8 @@ _LONG_PROMPTS = (
 # By the share of the capacity up to which times are trusted.
 _SHORT = {TRUSTED: _NEAR, CHUNKS_TRUSTED: _LONG_CHUNKS, PROMPTS_TRUSTED: _LONG_PROMPTS}
 _RISK = (
-    "Capacity: requests/s at the row's K, as most probable. Risk of overload: how probable it is "
-    "that the rate exceeds it, with costs and acceptance in doubt."
+    "Column capacity: requests/s at the row's K, as most probable. Risk of overload: how probable "
+    "it is that the rate exceeds it, with costs and acceptance in doubt."
 )
 
 

@@ -114,7 +114,8 @@ def crossing_lines(
     crossing: the rate, 0: at no rate, None: at every rate. ends: its interval; None: exact.
     chances: probability of a gain by rate.
     """
-    lines, rate = [], "at every rate" if crossing is None else f"up to {crossing:.3g} requests/s"
+    rates: dict[float | None, str] = {None: "at every rate", 0: "at no rate"}
+    lines, rate = [], rates.get(crossing, f"up to {crossing or 0:.3g} requests/s")
     if ends is not None and ends[0] < ends[1]:
         between = f"{percent()}: {ends[0]:.3g} to {ends[1]:.3g}".replace("inf", "every rate")
         lines.append(f"Most probably speculation shortens requests {rate} ({between}).")

@@ -37,23 +37,33 @@ def traffic_sentence(answer: Traffic, data: Json, *, assumed: str) -> str:
         if (point["speed_up"] is None or point["speed_up"] > 1)
         and (answer.undecided or point["advised_gamma"])
     ]  # fmt: skip
+    first = f"Undecided: run {', '.join(f'K = {k}' for k in answer.to_run)} and K = 0 first"
     if not gains:
-        where = "at any rate" if crossing == 0 else "at these rates"
         edge = f" Drafts gain only below {crossing:.3g} requests/s." if crossing else ""
-        known = f": requests are {_speeds(carried)}" if carried else ""
-        return f"Do not speculate {where}{known}.{edge} {capacity}."
-    edge = f"up to {crossing:.3g} requests/s" if crossing else "at every rate below the capacity"
-    lengths, edge = (
-        " or ".join(dict.fromkeys(f"K = {point['gamma']}" for point in gains)),
-        edge + assumed,
-    )
+        return f"{_no_gain(first if answer.undecided else '', data, carried)}.{edge} {capacity}."
+    every = {None: "at every rate below the capacity", 0: "at these rates"}
+    edge = every.get(crossing, f"up to {crossing or 0:.3g} requests/s") + assumed
+    lengths = " or ".join(dict.fromkeys(f"K = {point['gamma']}" for point in gains))
     start = f"Draft with {lengths} {edge}: requests are {_speeds(gains)}"
     if answer.undecided:
-        first = f"Undecided: run {', '.join(f'K = {k}' for k in answer.to_run)} and K = 0 first"
-        start = (
-            f"{first}. With {lengths} requests may be {_speeds(gains)}, and faster {edge}{assumed}"
-        )
+        start = f"{first}. With {lengths} requests may be {_speeds(gains)}, and faster {edge}"
     return f"{start}. {_change(gains[-1], without)}"
+
+
+def _no_gain(first: str, data: Json, carried: Sequence[Json]) -> str:
+    """Returns the advice where drafts gain at no rate.
+
+    first: the runs that must decide; "": it is decided. carried: rows with drafts, not overloaded.
+    """
+    where = "at any rate" if data["break_even_rate"] == 0 else "at these rates"
+    if carried:
+        start = (
+            f"{first}, though no gain is likely {where}" if first else f"Do not speculate {where}"
+        )
+        return f"{start}: requests are {_speeds(carried)}"
+    if any(point["stable"] for point in data["rows"]):
+        return f"Do not speculate {where}: they overload a server that drafts"
+    return "These rates overload the server, with speculation and without"
 
 
 def _speeds(points: Sequence[Json]) -> str:

@@ -29,7 +29,7 @@ def test_several_machines_have_a_page_and_a_picture(tmp_path: Path) -> None:
         for way in ("", "_without")
     )
     assert section.headline.startswith(
-        "Run h100-sxm with speculation: it carries the most requests a GPU within the targets, "
+        "Most requests a GPU within the targets: run h100-sxm with speculation, "
         f"{carried[0]}/s ({plain[0]} without). Next: l40s with speculation, {carried[1]}/s "
         f"({plain[1]} without)."
     )
@@ -62,8 +62,8 @@ def test_a_machine_with_an_undecided_gain_waits_for_runs() -> None:
             f"{most}_without_low": 10.0, f"{most}_without_high": 30.0,
             "schedule": [{"test_gamma": 3}]}  # fmt: skip
     assert machines_sentence([slow, fast]) == (
-        "Run h100-sxm, TP 2 with speculation, if runs confirm its gain: it carries the most "
-        "requests a GPU, 30/s (25 without). Next: l40s, TP 1 without speculation, 13/s (8 with). "
+        "Most requests a GPU: run h100-sxm, TP 2 with speculation, if runs confirm its gain, 30/s "
+        "(25 without). Next: l40s, TP 1 without speculation, 13/s (8 with). "
         "The 90 % intervals of their capacities overlap: run both before you choose."
     )
     apart = {**slow, f"{most}_without_high": 19.0}

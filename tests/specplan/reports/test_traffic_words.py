@@ -38,7 +38,16 @@ def test_the_advice_names_k_its_rates_its_odds_and_the_capacity() -> None:
         f"times as fast at 2/s (almost certain, 100 %). K = 3 moves the capacity from "
         f"{without:.3g} to {most:.3g} requests/s ("
     )
-    assert section_of(answer).headline == answer["sentence"]
+    section = section_of(answer)
+    assert section.headline == answer["sentence"]
+    assert section.sure[:2] == answer["details"][:2]
+    assert section.basis == answer["basis"]
+    assert answer["basis"] == "Rests on counted acceptance and costs by your runs."
+    heads, rows = section.tables[0].columns, section.tables[0].rows
+    assert [row[list(heads).index("speed-up")] for row in rows[1:4:2]] == [
+        f"{first:.2f}",
+        f"{second:.2f}",
+    ]
 
 
 def test_traffic_that_gains_nowhere_or_at_every_rate_says_so() -> None:
@@ -61,3 +70,23 @@ def test_undecided_traffic_asks_for_the_runs_that_its_flags_wait_for(tmp_path: P
     first = "K = 2 and K = 0 first"
     assert answer["sentence"].startswith(f"Undecided: run {first}. With K = 2 requests may be ")
     assert answer["flags"]["vllm"].startswith(f"# Undecided: measure {first}, then take the # away")
+
+
+@pytest.mark.usefixtures("kernel_tables")
+def test_undecided_traffic_without_a_likely_gain_asks_for_runs_all_the_same() -> None:
+    answer = answered(f"--rate 40 {UNDECIDED}")
+    assert answer["rows"][1]["speed_up"] < 1
+    edge, gamma = f"{answer['break_even_rate']:.3g}", answer["rows"][1]["gamma"]
+    assert answer["sentence"].startswith(
+        f"Undecided: run K = {gamma} and K = 0 first, though no gain is likely "
+    )
+    assert f"Drafts gain only below {edge} requests/s. Capacity: " in answer["sentence"]
+
+
+def test_traffic_says_which_servers_are_overloaded() -> None:
+    only, both_ways = (answered(f"--rate {rate} {LENGTHS} {RUNS}") for rate in (6, 60))
+    assert [point["stable"] for point in only["rows"]] == [True, False]
+    assert only["sentence"].startswith(
+        "Do not speculate at these rates: they overload a server that drafts. Drafts gain only "
+    )
+    assert both_ways["sentence"].startswith("These rates overload the server, with speculation and")
