@@ -31,7 +31,7 @@ def answered(words: str) -> dict[str, Any]:
 def test_the_advice_names_k_its_rates_its_odds_and_the_capacity() -> None:
     answer = answered(f"--rate 1.5,2,3.5 {LENGTHS} {RUNS}")
     first, second = (point["speed_up"] for point in answer["rows"][1:5:2])
-    most, without = (answer[f"most_requests_per_second{way}"] for way in ("", "_without"))
+    most, without = (row["most_requests_per_second"] for row in answer["rows"][1::-1])
     assert answer["sentence"].startswith(
         f"Draft with K = 3 up to {answer['break_even_rate']:.3g} requests/s: requests are "
         f"{first:.2f} times as fast at 1.5/s (a gain is almost certain, 100 %) and {second:.2f} "
