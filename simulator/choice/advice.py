@@ -20,7 +20,8 @@ THRESHOLD = 0.5
 # If probabilities are not calibrated for a kind of draft, the decision is open up to this one. Only
 # where no draw gains (no token is ever accepted, for example) does it need no run.
 UNDECIDED = 0.9
-LIKELY, SURE = 0.75, 0.95  # least probabilities of a gain that is "likely", and "almost certain"
+# Least probabilities of a gain that is "undecided", "likely", and "almost certain".
+OPEN, LIKELY, SURE = 0.4, 0.75, 0.95
 # A measured γ is replaced by a γ whose median speed is higher by this share. To wait for a
 # probability of 90 % instead costs twice as much speed (`benchmarks/published_advice.py`).
 BEATEN = 0.03
@@ -44,7 +45,7 @@ def certainty(probability: float) -> str:
         return "almost certain"
     if probability >= LIKELY:
         return "likely"
-    return "undecided" if probability >= 0.4 else "a loss is likelier"
+    return "undecided" if probability >= OPEN else "a loss is likelier"
 
 
 def percentage(probability: float) -> int:

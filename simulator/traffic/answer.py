@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import floor
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.choice.advice import Advice
 from simulator.choice.schedule import Range, schedule
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import ENDS
 from simulator.traffic.demand import LatencyTargets, Requests
 from simulator.traffic.pair import Pair
 from simulator.traffic.policy import Simulated, one_gamma, scheduled, simulations
+from simulator.traffic.row import Interval, TrafficRow, loses
 from simulator.traffic.server import Doubt
-from simulator.traffic.steady import TRUSTED, Steady, steady, trusted
+from simulator.traffic.steady import Steady, steady, trusted
 
-Interval = tuple[float, float]
 # Share of requests within the targets, where none is stated.
 SHARE = 0.95
 
@@ -53,60 +51,6 @@ class TrafficRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class TrafficRow:
-    """Steady state at one rate, with or without speculation.
-
-    rate: requests per second, of all replicas.
-    gamma: drafted tokens per block; 0 without speculation.
-    state: steady state of one replica at its part of the rate, arrays of one element.
-    tokens_per_second: throughput of all requests; above capacity, the throughput at capacity.
-    token_seconds: interval of the time between tokens; None if it is exact.
-    overload_risk: share of draws with a capacity below the rate; None if nothing is uncertain.
-    on_target: whether mean times meet the latency targets; None without targets.
-    advice: which γ to run at this rate; None without speculation.
-    by_batch: the state where γ changes with the batch size as scheduled; None without speculation.
-    trusted: share of the capacity up to which the closed form's times are within some 5 %.
-    """
-
-    rate: float
-    gamma: int
-    state: Steady
-    tokens_per_second: float
-    token_seconds: Interval | None = None
-    overload_risk: float | None = None
-    on_target: bool | None = None
-    advice: Advice | None = None
-    replicas: int = 1
-    by_batch: Steady | None = None
-    trusted: float = TRUSTED
-
-    @property
-    def most_requests(self) -> float:
-        """Capacity of all replicas at this gamma, in requests per second."""
-        return self.replicas * float(self.state.max_rate)
-
-    @property
-    def replicas_needed(self) -> int:
-        """The fewest replicas whose capacity at this gamma is above the rate."""
-        return 1 + floor(self.rate / float(self.state.max_rate))
-
-    @property
-    def gain_probability(self) -> float | None:
-        """The probability that speculation gains at this rate; None if the row is overloaded."""
-        return self.advice.gain_probability if self.advice is not None and self.stable else None
-
-    @property
-    def stable(self) -> bool:
-        """Whether the server sustains the rate."""
-        return bool(self.state.stable[0])
-
-    @property
-    def near_capacity(self) -> bool:
-        """Whether the rate is near the capacity, where the closed form underestimates times."""
-        return self.stable and self.rate > self.trusted * self.most_requests
-
-
-@dataclass(frozen=True, slots=True)
 class Traffic:
     """Steady states, capacities and simulations of a server.
 
@@ -136,8 +80,13 @@ class Traffic:
 
     @property
     def undecided(self) -> bool:
-        """Whether a measurement must decide: gains of this kind of draft are predicted badly."""
-        return any(row.advice.undecided for row in self.rows if row.advice is not None)
+        """Whether a measurement must decide: gains of this kind of draft are predicted badly.
+
+        If speculation loses at every rate, it must decide whether to speculate at lower ones.
+        """
+        named = [row for row in self.rows if row.advice is not None]
+        few = [row for row in named if not row.loses] or named
+        return any(row.advice.undecided for row in few if row.advice is not None)
 
     @property
     def to_run(self) -> tuple[int, ...]:
@@ -171,7 +120,7 @@ def answer(request: TrafficRequest) -> Traffic:
     if drawn is not None:
         used = {0, *(advice.named for advice in advised)}
         states = {gamma: drawn.under(gamma, loads) for gamma in used}
-    rows, simulated = [], []
+    rows, simulated = list[TrafficRow](), []
     for place, (rate, advice) in enumerate(zip(rates, advised, strict=True)):
         for gamma in (0, advice.named):
             state, doubtful = pair.under(gamma, rate), states.get(gamma)
@@ -186,6 +135,10 @@ def answer(request: TrafficRequest) -> Traffic:
                 by_batch=_by_batch(pair, gammas, gamma, rate),
                 trusted=trusted(pair.server(gamma), pair.demand, gamma),
             )
+            if gamma > 0:
+                plain = rows[-1].on_target
+                lost = loses(advice, stable=row.stable, met=row.on_target, met_without=plain)
+                row = replace(row, loses=lost)
             if doubtful is not None:
                 risk = float((~doubtful.stable[:, place]).mean())
                 interval = _interval(doubtful.token_seconds[:, place])

@@ -42,7 +42,7 @@ def row_note(point: Json) -> str:
         return ", ".join([*notes, f"{point['replicas_needed']} replicas carry it"])
     notes += ["misses the targets"] * (point["on_target"] is False)
     if point.get("advised_gamma") == 0:
-        notes.append("undecided: run it first" if point["undecided"] else "not advised")
+        notes.append("undecided: run it first" if point["undecided"] else "do not speculate")
     return ", ".join(notes)
 
 

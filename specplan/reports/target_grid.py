@@ -9,6 +9,7 @@ import numpy as np
 
 from simulator.traffic.answer import Traffic, TrafficRequest
 from simulator.traffic.demand import LatencyTargets
+from simulator.traffic.row import loses
 
 # Rates up to this share of the larger capacity, and how many.
 _MOST, _RATES = 1.05, 24
@@ -38,6 +39,12 @@ def target_grid(request: TrafficRequest) -> dict[str, Any] | None:
     advice = pair.advice(rates_of_replica, request.drawn)
     gammas = [choice.named for choice in advice]
     states = {gamma: pair.under(gamma, rates_of_replica) for gamma in {0, *gammas}}
+    within = {gamma: np.atleast_1d(state.within(targets)) for gamma, state in states.items()}
+    lost = [
+        loses(choice, stable=bool(states[choice.named].stable[at]),
+              met=bool(within[choice.named][at]), met_without=bool(within[0][at]))
+        for at, choice in enumerate(advice)
+    ]  # fmt: skip
     tokens, firsts = _around(targets.token_seconds), _around(targets.first_seconds)
     shares = []
     for token, first in product(tokens, firsts):
@@ -55,8 +62,8 @@ def target_grid(request: TrafficRequest) -> dict[str, Any] | None:
         "tpot_ms": milliseconds[0],
         "ttft_ms": milliseconds[1],
         "gamma": gammas,
-        "advised": [choice.gamma > 0 for choice in advice],
-        "undecided": [choice.undecided for choice in advice],
+        "advised": [choice.gamma > 0 and not no for choice, no in zip(advice, lost, strict=True)],
+        "undecided": [choice.undecided and not no for choice, no in zip(advice, lost, strict=True)],
         "share": both[0].ravel().tolist(),
         "share_without": both[1].ravel().tolist(),
     }

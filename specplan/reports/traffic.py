@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from simulator.numerics.intervals import CONFIDENCE
-from simulator.traffic.answer import Interval, Traffic, TrafficRequest, TrafficRow
+from simulator.traffic.answer import Traffic, TrafficRequest
 from simulator.traffic.pair import Pair
+from simulator.traffic.row import Interval, TrafficRow
 from simulator.traffic.steady import CHUNKS_TRUSTED, PROMPTS_TRUSTED, TRUSTED, Steady
 from specplan.reports.deployment import ranges_json
 from specplan.reports.rate_rows import rate_columns, row_note, simulated_columns
@@ -114,8 +115,8 @@ def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
         "on_target": row.on_target,
     }
     if row.advice is not None:
-        data["advised_gamma"] = row.advice.gamma
-        data["undecided"] = row.advice.undecided
+        data["advised_gamma"] = 0 if row.loses else row.advice.gamma
+        data["undecided"] = row.undecided
         data["gain_probability"] = row.gain_probability
     if row.by_batch is not None:
         data["by_batch"] = _by_batch_json(pair, row, row.by_batch)

@@ -35,12 +35,14 @@ def traffic_sentence(answer: Traffic, data: Json, *, assumed: str) -> str:
     gains = [
         point for point in carried
         if (point["speed_up"] is None or point["speed_up"] > 1)
-        and (answer.undecided or point["advised_gamma"])
+        and (point["undecided"] or point["advised_gamma"])
     ]  # fmt: skip
     first = f"Undecided: run {', '.join(f'K = {k}' for k in answer.to_run)} and K = 0 first"
     if not gains:
-        edge = f" Drafts gain only below {crossing:.3g} requests/s." if crossing else ""
-        return f"{_no_gain(first if answer.undecided else '', data, carried)}.{edge} {capacity}."
+        confirmed = ", if runs confirm it" * answer.undecided
+        edge = f"Drafts gain only below {crossing:.3g} requests/s{confirmed}. " if crossing else ""
+        first *= any(point["undecided"] for point in carried)
+        return f"{_no_gain(first, data, carried)}. {edge}{capacity}."
     every = {None: "at every rate below the capacity", 0: "at these rates"}
     edge = every.get(crossing, f"up to {crossing or 0:.3g} requests/s") + assumed
     lengths = " or ".join(dict.fromkeys(f"K = {point['gamma']}" for point in gains))

@@ -77,14 +77,38 @@ def test_undecided_traffic_asks_for_the_runs_that_its_flags_wait_for(tmp_path: P
 
 
 @pytest.mark.usefixtures("kernel_tables")
-def test_undecided_traffic_without_a_likely_gain_asks_for_runs_all_the_same() -> None:
-    answer = answered(f"--rate 40 {UNDECIDED}")
-    assert answer["rows"][1]["speed_up"] < 1
-    edge, gamma = f"{answer['break_even_rate']:.3g}", answer["rows"][1]["gamma"]
-    assert answer["sentence"].startswith(
-        f"Undecided: run K = {gamma} and K = 0 first, though no gain is likely "
+def test_a_likelier_loss_says_do_not_speculate_and_an_open_one_asks_for_runs() -> None:
+    lost, unsure = (answered(f"--rate {rate} {UNDECIDED}") for rate in (40, 35))
+    for answer, undecided in ((lost, False), (unsure, True)):
+        row = answer["rows"][1]
+        assert (row["undecided"], row["advised_gamma"]) == (undecided, 0)
+        assert row["speed_up"] < 1
+        edge = f"{answer['break_even_rate']:.3g}"
+        assert f"only below {edge} requests/s, if runs confirm it. Cap" in answer["sentence"]
+    assert lost["sentence"].startswith("Do not speculate at these rates: requests are ")
+    assert unsure["sentence"].startswith(
+        f"Undecided: run K = {unsure['rows'][1]['gamma']} and K = 0 first, though no gain is likely"
     )
-    assert f"Drafts gain only below {edge} requests/s. Capacity: " in answer["sentence"]
+
+
+@pytest.mark.usefixtures("kernel_tables")
+def test_rows_and_sliders_do_not_ask_for_a_run_where_drafts_lose(tmp_path: Path) -> None:
+    file = tmp_path / "page.json"
+    words = f"--rate 5,40 --slo ttft=500,tpot=20 {UNDECIDED} -o {file}"
+    assert run(words, "traffic").exit_code == 0
+    answer = json.loads(file.read_text())
+    section = section_of(answer)
+    assert [row[-1] for row in section.tables[0].rows] == [
+        "", "undecided: run it first", "~", "~, misses the targets, do not speculate"
+    ]  # fmt: skip
+    grid = section.explorer
+    assert grid is not None
+    advice = dict(zip(grid["along"], grid["outputs"][0]["values"], strict=True))
+    assert advice[5] == "undecided: measure K = 2"
+    assert advice[40] == "do not speculate (K = 1 shown)"
+    beyond = [words for rate, words in advice.items() if rate > answer["break_even_rate"] + 5]
+    assert len(beyond) > 2
+    assert all(words.startswith("do not speculate") for words in beyond)
 
 
 def test_traffic_says_which_servers_are_overloaded() -> None:
