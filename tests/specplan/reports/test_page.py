@@ -93,9 +93,11 @@ def test_a_server_under_traffic_has_its_capacity_its_rows_and_its_charts(reporte
     found = json.loads(CliRunner().invoke(main, [*command.split(), "--json"]).stdout)
     page = reported(t=found)
     assert f"{found['break_even_rate']:.3g} requests/s" in headline(page)
-    assert f"{found['most_requests_per_second']:.2f} [" in headline(page)
+    most = "most_requests_per_second"
+    ends = [found[f"{most}_{end}"] for end in ("low", "high")]
+    assert f"Capacity: {found[most]:.3g} requests/s (90 %: {ends[0]:.3g} to {ends[1]:.3g})" in page
     for point in found["rows"]:
-        cell = f"<td>{point['tpot_ms']:.2f} [" if point["stable"] else "<td>overloaded</td>"
+        cell = f"<td>{point['tpot_ms']:.2f} [" if point["stable"] else "<td>overloaded (max "
         assert cell in page
     assert not found["rows"][-1]["stable"]
     assert "Time to the first token by rate" in page
