@@ -96,6 +96,7 @@ class Side:
     """One of the two compared files: its models, and its numbers of prompts and tokens.
 
     command: the command that measured; None: not recorded.
+    measured: the device and the day of a profile; "": not recorded.
     """
 
     file: str
@@ -104,6 +105,7 @@ class Side:
     prompts: int
     tokens: int
     command: str | None = None
+    measured: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +186,8 @@ def _of_profile(profile: Profile, path: Path) -> tuple[Side, str, Numbers]:
         for gamma, factor in sorted(profile.improvement_factor.items())
     }
     counts, command = (alpha.prompts or 0, alpha.tokens or 0), setup.software.command
-    side = Side(str(path), setup.target, setup.draft, *counts, command)
+    measured = ", ".join(str(known) for known in (setup.device, setup.date) if known)
+    side = Side(str(path), setup.target, setup.draft, *counts, command, measured)
     return side, setup.texts.prompts_hash or "", numbers
 
 

@@ -4,35 +4,27 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from estimator.comparison import POWER, Comparison, Difference
+from estimator.comparison import Comparison, Difference
 from simulator.numerics.intervals import CONFIDENCE
 
 _SPEED = "speed-up"
 _MOST_PROMPTS = 10_000  # a larger number is not stated
 
 
-def verdict(differences: Sequence[Difference], prompts: int) -> str:
-    """Returns what B does better or worse than A, how sure that is, and what would decide it.
+def verdict(differences: Sequence[Difference], prompts: int, a: str = "A", b: str = "B") -> str:
+    """Returns which side to take, how sure that is, and how many prompts would decide the rest.
 
-    Speeds are compared with each side at its own best draft length, or at the setting where either
-    side gains most. A difference is almost certain
-    if its interval does not contain 0, and not shown by the prompts if it does.
+    Speeds decide. They are compared with each side at its own best draft length, or at the setting
+    where either side gains most. A difference is almost certain if its interval does not contain 0,
+    and not decided by the prompts if it does. a, b: names of the sides.
     """
     alphas = [row for row in differences if row.number == "alpha"]
     best = speeds(differences)
-    parts = [*((row, _accepts(row)) for row in alphas), *((row, _speed(row)) for row in best)]
-    if not parts:
+    if not alphas and not best:
         return "Neither acceptance nor a speed-up is in both files."
-    decided = [(row, text) for row, text in parts if not _undecided(row)]
-    said: list[str] = []
-    if decided:
-        said = [f"B {', '.join(text for _, text in decided)}, {_odds(decided[0][0])}."]
-    unknown = ", or whether it ".join(text for row, text in parts if _undecided(row))
-    if unknown:
-        name = "it" if decided else "B"
-        said.append(f"These prompts do not show whether {name} {unknown}.")
-        said += _deciding([row for row, _ in parts], prompts)
-    return " ".join(said)
+    said = [text for row in best for text in _speed(row, prompts, a, b)]
+    said += [_accepts(row, b) for row in alphas]
+    return " ".join([*said, *_deciding([*alphas, *best], prompts)])
 
 
 def speeds(differences: Sequence[Difference]) -> list[Difference]:
@@ -49,36 +41,38 @@ def _deciding(rows: Sequence[Difference], prompts: int) -> list[str]:
     counts = list[str]()
     for row in rows:
         if (needed := row.prompts_needed(prompts)) is not None:
-            some = f"some {float(f'{needed:.2g}'):.0f}"
+            some = f"about {float(f'{needed:.2g}'):.0f}"
             some = some if needed <= _MOST_PROMPTS else f"over {_MOST_PROMPTS:,}"
-            counts.append(f"{'acceptance' if row.number == 'alpha' else 'speed'} {some}")
-    if not counts:
-        return []
-    opening = f"Prompts that would show differences of these sizes in {100 * POWER:.0f} %"
-    return [
-        f"{opening} of comparisons: {', '.join(counts)} ({prompts} here). Until then take either."
-    ]
+            would = "" if counts else " prompts would decide"
+            counts.append(f"{some}{would} {'acceptance' if row.number == 'alpha' else 'speed'}")
+    said = ", ".join(counts)
+    return [f"{said[0].upper()}{said[1:]}; these files have {prompts}."] if counts else []
 
 
-def _accepts(row: Difference) -> str:
-    how = "less" if row.difference < 0 else "more" if row.difference > 0 else "as much"
+def _accepts(row: Difference, b: str) -> str:
+    numbers = f"({row.b:.2f} against {row.a:.2f})"
     if _undecided(row):
-        how = "more or less"
-    return f"accepts {how} ({row.b:.2f} against {row.a:.2f})"
+        return f"Whether {b} accepts more or less is not decided {numbers}."
+    how = "less" if row.difference < 0 else "more" if row.difference > 0 else "as much"
+    return f"{b} accepts {how} {numbers}, {_odds(row)}."
 
 
-def _speed(row: Difference) -> str:
+def _speed(row: Difference, prompts: int, a: str, b: str) -> list[str]:
+    """Returns which side to take by a difference of speed-ups, and the speed-ups."""
     where = row.number.removeprefix(_SPEED).removeprefix(" at").removeprefix(",").strip()
     where = where.replace("gamma ", "K = ")
     if " and " in where:
-        a, b = where.removeprefix("K = ").split(" and ")
-        where = f"its own best K, {b} against {a}"
+        first, other = where.removeprefix("K = ").split(" and ")
+        where = f"its own best K, {other} against {first}"
+    numbers = f"{row.b:.2f} against {row.a:.2f} times without speculation"
+    if _undecided(row):
+        taken = f"Take either: {prompts} prompts do not decide which is faster."
+        return [taken, f"{b} at {where}: {numbers}."]
     percent = round(100 * abs(row.difference) / row.a)
     slower = "slower" if row.difference < 0 else "faster"
     how = f"{percent} % {slower}" if percent else "as fast"
-    if _undecided(row):
-        how = "faster or slower"
-    return f"is {how} at {where} ({row.b:.2f} against {row.a:.2f} times without speculation)"
+    taken = "" if row.low is None else f"Take {a if row.difference < 0 else b}: "
+    return [f"{taken}{b} is {how} at {where} ({numbers}), {_odds(row)}."]
 
 
 def _undecided(row: Difference) -> bool:

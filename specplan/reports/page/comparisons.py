@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from estimator.comparison import POWER
 from estimator.validation.file import parse_validation
 from figures.drawing import short_name
 from simulator.numerics.intervals import percent
@@ -21,6 +22,7 @@ from specplan.reports.trust import noise_line, trust_lines
 
 _SPEED = "speed-up"
 _COLUMNS = ("number", "A", "B", "B minus A", "shown by these prompts", "prompts that would show it")
+_OWN_BEST = "each at its best K"
 _OWN = " The last pair: each at its own best draft length."
 
 
@@ -36,7 +38,8 @@ def comparison_section(document: Document) -> Section:
     comparison, rows = document.data, document.data["differences"]
     sides = {side.upper(): comparison[side] for side in "ab"}
     gains = [point for point in rows if point["number"].startswith(_SPEED)]
-    names = [point["number"].removeprefix("speed-up at gamma ") for point in gains]
+    names = [_setting(point["number"]).removeprefix(_SPEED).strip(", ") for point in gains]
+    names = [name.removeprefix("at gamma ") for name in names]
     bars = [
         bar
         for colour, side in enumerate("ab")
@@ -52,7 +55,7 @@ def comparison_section(document: Document) -> Section:
     )  # fmt: skip
     charts = [
         Chart("speed-up", "Speed-up of A and B",
-              "Bars of one draft length are paired." + _OWN * (" and " in " ".join(names)), "K",
+              "Bars of one draft length are paired." + _OWN * (_OWN_BEST in names), "K",
               "times the speed without speculation", bars,
               levels=[Threshold(1.0, "without speculation")], categories=names),
         Chart("difference", "Difference of speed-ups",
@@ -61,27 +64,34 @@ def comparison_section(document: Document) -> Section:
               levels=[Threshold(0.0, "")], categories=names),
     ]  # fmt: skip
     cells = [
-        [point["number"], number(point["a"], 3), number(point["b"], 3),
+        [_setting(point["number"]), number(point["a"], 3), number(point["b"], 3),
          number(point["difference"], 3) + between(point["low"], point["high"], 3), _verdict(point),
          "-" if point["prompts_needed"] is None else f"{point['prompts_needed']:,}"]
         for point in rows
     ]  # fmt: skip
+    advice, _, further = comparison["verdict"].partition(". ")
     return Section(
         kind="Comparison",
         about=", ".join(f"{name} = {short_name(side['draft'])} for {short_name(side['target'])}"
                         for name, side in sides.items()),
-        headline=comparison["verdict"],
+        headline=f"{advice.rstrip('.')}.",
         sure=[
-            f"Paired over {comparison['a']['prompts']} prompts. Intervals: {percent()}.",
+            *([further] if further else []),
+            f"Paired over {comparison['a']['prompts']} prompts. Intervals: {percent()}."
+            + _on(sides),
         ],
         charts=charts if gains else [],
         tables=[Table("A and B", _COLUMNS, cells)],
         inputs=[
             (f"{name}: {key}", str(value))
             for name, side in sides.items() for key, value in side.items()
-            if key != "command"
+            if key != "command" and value != ""
         ],
         command=_commands(document, sides),
+        notes=[
+            f"Prompts that would show it: so many show the difference in {100 * POWER:.0f} % of "
+            "comparisons."
+        ],
     )  # fmt: skip
 
 
@@ -93,6 +103,19 @@ def _commands(document: Document, sides: Mapping[str, Mapping[str, Any]]) -> str
         if side["command"] is not None
     ]
     return "\n".join([*measured, *filter(None, [document.command])]) or None
+
+
+def _on(sides: Mapping[str, Mapping[str, Any]]) -> str:
+    """Returns a sentence with device and day of each side's measurement; "" if none is known."""
+    known = {name: side.get("measured") for name, side in sides.items() if side.get("measured")}
+    if len(set(known.values())) == 1 and len(known) == len(sides):
+        return f" Measured on {next(iter(known.values()))}."
+    return "".join(f" {name} was measured on {at}." for name, at in known.items())
+
+
+def _setting(name: str) -> str:
+    """Returns the name of a number on the page; a pair of draft lengths is each side's best."""
+    return f"{_SPEED}, {_OWN_BEST}" if name.startswith(_SPEED) and " and " in name else name
 
 
 def _verdict(point: Mapping[str, Any]) -> str:

@@ -79,11 +79,11 @@ def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
             "flags": {},
         }
     plan, advised, sure = best.plan, best.plan.advised_gamma, list[str]()
+    gain = f"{plan.curve.improvement_factor[max(advised, 1) - 1]:.2f}"
     headline = f"Do not speculate: a gain of {first.name} is not likely."
     if best.gamma == 0:
         headline = "Do not speculate: no draft here pays."
     elif advised > 0:
-        gain = f"{plan.curve.improvement_factor[advised - 1]:.2f}"
         headline = (
             f"Draft with {first.name}, K = {advised}: {gain} times the speed without speculation."
         )
@@ -104,17 +104,18 @@ def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
     sure += [*other_lines(first.profile, plan), *clock_lines(first.profile)]
     sure += _sessions(drafts)
     if not several and (comparison := _pair(drafts)) is not None:
-        said = verdict(comparison.differences, comparison.a.prompts)
-        sure.append(f"Paired by prompt, A is {first.name} and B is {drafts[1].name}: {said}")
-        rows = speeds(comparison.differences)
+        rows, prompts = comparison.differences, comparison.a.prompts
+        said = verdict(rows, prompts, first.name, drafts[1].name)
         second = drafts[1].best
-        if (
-            second
-            and advised > 0
-            and any(row.low is not None and not row.distinguishable for row in rows)
-        ):
-            rival = f"{drafts[1].name}, K = {second.gamma} ({second.gain.replay:.2f} times),"
-            headline += f" {rival} may be as fast: these prompts do not show it."
+        undecided = any(row.low is not None and not row.distinguishable for row in speeds(rows))
+        if second and second.gamma > 0 and advised > 0 and undecided:
+            headline = (
+                f"Take {first.name}, K = {advised} ({gain} times the speed without speculation), "
+                f"or {drafts[1].name}, K = {second.gamma} ({second.gain.replay:.2f} times): "
+                f"{prompts} prompts do not decide which is faster."
+            )
+            said = said.partition(". ")[2]  # the headline has its first sentence
+        sure.append(f"Paired by prompt. {said}")
     sure.append(_DRAFT if best.gamma > 0 and advised > 0 else _LEAVE)
     return {"headline": headline, "sure": sure, "flags": exported(first.profile)}
 

@@ -110,7 +110,7 @@ def test_a_tuning_is_shown_with_its_advice_and_each_run_expected_and_measured(
     advised = [{**each, "p_min": 0.0} for each in json.loads(json.dumps(found["advised"]))]
     [summary] = json.loads((tmp_path / "summary.json").read_text())["tunings"]
     assert summary == {"file": "t.json", "confidence": 0.9, "advised": advised}
-    table = page[page.index("<caption>Advice") :]
+    table = page[page.index('<p class="caption">Advice') :]
     rows = re.findall(r'<tr><th scope="row">(\d)</th>(<td>.*</td>)</tr>', table)[:5]
     assert [(at, re.findall(r"<td>(.*?)</td>", cells)) for at, cells in rows] == [
         ("1", ["3", "1.50 [1.25, 1.75]", "96 %", "4.00", "none: 96 %, 5: 75 %"]),
@@ -215,7 +215,7 @@ def test_gains_are_shown_by_kind_of_prompt(reported) -> None:
     page = reported(
         replace(profile, details=TextDetails(by_category={"code": code, "prose": prose}))
     )
-    assert f"<caption>By category: d, K = {gamma}</caption>" in page
+    assert f'<p class="caption">By category: d, K = {gamma}</p>' in page
     assert (
         '<th scope="row">code</th><td>3</td><td>0.900 [0.800, 1.000]</td>'
         "<td>1.90 [1.25, 2.25]</td><td>1.40</td><td>8</td>"

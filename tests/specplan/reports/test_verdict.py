@@ -1,5 +1,7 @@
 """The verdict of a comparison: words for differences and for their doubt."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,29 +13,38 @@ ALPHA = Difference("alpha", 0.64, 0.71, 0.07, 0.05, 0.09)
 FASTER = Difference("speed-up at gamma 4", 2.0, 2.12, 0.12, 0.02, 0.2)
 SLOWER = Difference("speed-up at gamma 8", 1.9, 1.5, -0.4, -0.9, 0.1)
 TIMES = "times without speculation"
-NEEDED = "Prompts that would show differences of these sizes in 80 % of comparisons:"
+EITHER = "Take either: 8 prompts do not decide which is faster."
 
 
 @pytest.mark.parametrize(
     ("differences", "words"),
     [
-        ((ALPHA, FASTER, SLOWER), "B accepts more (0.71 against 0.64), is 6 % faster at K = 4 "
-         f"(2.12 against 2.00 {TIMES}), almost certain."),
-        ((ALPHA, SLOWER), "B accepts more (0.71 against 0.64), almost certain. These prompts do "
-         f"not show whether it is faster or slower at K = 8 (1.50 against 1.90 {TIMES}). {NEEDED} "
-         "speed some 22 (8 here). Until then take either."),
+        ((ALPHA, FASTER, SLOWER), f"Take B: B is 6 % faster at K = 4 (2.12 against 2.00 {TIMES}), "
+         "almost certain. B accepts more (0.71 against 0.64), almost certain."),
+        ((ALPHA, SLOWER), f"{EITHER} B at K = 8: 1.50 against 1.90 {TIMES}. B accepts more "
+         "(0.71 against 0.64), almost certain. About 22 prompts would decide speed; these files "
+         "have 8."),
         ((Difference("alpha", 0.71, 0.55, -0.16, -0.37, 0.04), SLOWER),
-         "These prompts do not show whether B accepts more or less (0.55 against 0.71), or whether "
-         f"it is faster or slower at K = 8 (1.50 against 1.90 {TIMES}). {NEEDED} acceptance some "
-         "23, speed some 22 (8 here). Until then take either."),
+         f"{EITHER} B at K = 8: 1.50 against 1.90 {TIMES}. Whether B accepts more or less is "
+         "not decided (0.55 against 0.71). About 23 prompts would decide acceptance, about 22 "
+         "speed; these files have 8."),
+        ((Difference("alpha", 0.71, 0.55, -0.16, -0.37, 0.04), FASTER),
+         f"Take B: B is 6 % faster at K = 4 (2.12 against 2.00 {TIMES}), almost certain. Whether "
+         "B accepts more or less is not decided (0.55 against 0.71). About 23 prompts would "
+         "decide acceptance; these files have 8."),
         ((Difference("alpha", 0.6, 0.6, 0.0, None, None),),
          "B accepts as much (0.60 against 0.60), of one prompt: no interval."),
+        ((Difference("speed-up at gamma 4", 2.0, 2.12, 0.12, None, None),),
+         f"B is 6 % faster at K = 4 (2.12 against 2.00 {TIMES}), of one prompt: no interval."),
         ((Difference("speed-up, temperature 0, gamma 2", 1.0, 1.001, 0.001, -1, 1),),
-         "These prompts do not show whether B is faster or slower at temperature 0, K = 2 (1.00 "
-         f"against 1.00 {TIMES}). {NEEDED} speed over 10,000 (8 here). Until then take either."),
+         f"{EITHER} B at temperature 0, K = 2: 1.00 against 1.00 {TIMES}. Over 10,000 prompts "
+         "would decide speed; these files have 8."),
         ((FASTER, Difference("speed-up at gamma 3 and 4", 1.6, 2.12, 0.52, 0.2, 0.9)),
-         f"B is 32 % faster at its own best K, 4 against 3 (2.12 against 1.60 {TIMES}), almost "
-         "certain."),
+         f"Take B: B is 32 % faster at its own best K, 4 against 3 (2.12 against 1.60 {TIMES}), "
+         "almost certain."),
+        ((FASTER, Difference("speed-up at gamma 3 and 4", 2.12, 1.6, -0.52, -0.9, -0.2)),
+         f"Take A: B is 25 % slower at its own best K, 4 against 3 (1.60 against 2.12 {TIMES}), "
+         "almost certain."),
         ((Difference("c", 0.1, 0.2, 0.1, 0.05, 0.15),),
          "Neither acceptance nor a speed-up is in both files."),
     ],
@@ -42,6 +53,12 @@ def test_a_verdict_names_differences_and_their_odds(
     differences: tuple[Difference, ...], words: str
 ) -> None:
     assert verdict(differences, 8) == words
+
+
+def test_a_verdict_names_its_sides() -> None:
+    slower = replace(FASTER, a=2.12, b=2.0, difference=-0.12, low=-0.2, high=-0.02)
+    assert verdict([slower], 8, "head", "lookup").startswith("Take head: lookup is 6 % slower at")
+    assert verdict([ALPHA], 8, "head", "lookup").startswith("lookup accepts more")
 
 
 def test_so_many_prompts_show_a_difference_in_four_of_five_comparisons() -> None:
