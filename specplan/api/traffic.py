@@ -206,5 +206,5 @@ def answered(
     data = {**traffic_json(request, served), "basis": basis, "cost": cost_json(priced)}
     if load.targets is not None:
         data["slo"] = {f"{name}_ms": limit for name, limit in load.targets.items()}
-    data["notes"] = [*fine_print(request, served), *cost_notes([priced]), *notes]
+    data["notes"] = [*fine_print(request, served, data), *cost_notes([priced]), *notes]
     return TrafficResult(**numbers, request=request, data=data)

@@ -46,6 +46,12 @@ def row_note(point: Json) -> str:
     return ", ".join(notes)
 
 
+def row_remark(point: Json) -> str:
+    """Returns the marks of a row written out, for pages."""
+    marks = {"!": "beyond captured graphs", "~": "times may be too short, near the capacity"}
+    return ", ".join(marks.get(note, note) for note in row_note(point).split(", "))
+
+
 def simulated_columns(simulated: Sequence[Json]) -> list[Column[Json]]:
     """Returns the columns of simulations; simulated: their JSON."""
     columns: list[Column[Json]] = [("simulated", "{rate:g}")]

@@ -13,7 +13,12 @@ from specplan.reports.rate_rows import rate_columns, row_note, simulated_columns
 from specplan.reports.simulated import simulated_json
 from specplan.reports.table import folded, possible, table
 from specplan.reports.traffic_limits import assumption, prompts_per_second, server_lines, zero_json
-from specplan.reports.traffic_words import details, few_overloaded, traffic_sentence
+from specplan.reports.traffic_words import (
+    details,
+    few_overloaded,
+    remarks,
+    traffic_sentence,
+)
 
 _NEAR = (
     "~ Above 80 % of the capacity these times may be too short: in simulations up to 12 % per "
@@ -81,12 +86,16 @@ def traffic_text(answer: Traffic, data: Mapping[str, Any]) -> str:
     return "\n".join([rates, "", *map(folded, lines), *served, *map(folded, data["notes"])])
 
 
-def fine_print(request: TrafficRequest, answer: Traffic) -> list[str]:
-    """Returns sentences on times that may be too short, and on captured graphs."""
+def fine_print(request: TrafficRequest, answer: Traffic, data: Mapping[str, Any]) -> list[str]:
+    """Returns sentences on limits, on times that may be too short, and on captured graphs.
+
+    data: the JSON object of the answer, without these notes.
+    """
     near = [row for row in answer.rows if row.near_capacity and not answer.simulated]
     short = [_SHORT[min(row.trusted for row in near)]] if near else []
     gammas = {row.gamma for row in answer.rows} - {0}
-    return [*short, *server_lines(request.pair, gammas)]
+    lines = [*remarks(request, answer, data), *short]
+    return [*lines, *server_lines(request.pair, gammas)]
 
 
 def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from simulator.choice.advice import certainty
 from simulator.numerics.intervals import percent
 from simulator.traffic.answer import TrafficRequest
 from simulator.traffic.pair import Pair
@@ -71,14 +70,16 @@ def zero_lines(plain: float | None, zero: Mapping[str, float | None] | None) -> 
     if plain is None or zero is None:
         return []
     above = f"Above {plain:.3g} requests/s" if plain > 0 else "At every rate"
-    edge, where = zero["break_even_rate"], "nothing at any rate"
+    edge, where, why = zero["break_even_rate"], "nothing at any rate", "should"
     if edge is None:
         where = "at every rate"
     elif edge > 0:
         where = f"up to {edge:.3g} requests/s, and nothing (K = 0) beyond"
+    if edge is None or edge > plain:
+        why = "is slower than that even at K = 0: it should"
     return [
-        f"{above} a server without speculation is the fastest. One that has its draft anyway "
-        f"should draft {where}."
+        f"{above} a server without speculation is the fastest. One that has its draft anyway {why} "
+        f"draft {where}."
     ]
 
 
@@ -106,19 +107,14 @@ def prompts_lines(plain: float, prompts: float) -> list[str]:
     ]
 
 
-def crossing_lines(
-    crossing: float | None, ends: Sequence[float] | None, chances: Mapping[float, float | None]
-) -> list[str]:
-    """Returns up to which rate speculation shortens requests, and the gain's probability by rate.
+def crossing_lines(crossing: float | None, ends: Sequence[float] | None) -> list[str]:
+    """Returns up to which rate speculation shortens requests, if that is in doubt.
 
     crossing: the rate, 0: at no rate, None: at every rate. ends: its interval; None: exact.
-    chances: probability of a gain by rate.
     """
+    if ends is None or ends[0] >= ends[1]:
+        return []
     rates: dict[float | None, str] = {None: "at every rate", 0: "at no rate"}
-    lines, rate = [], rates.get(crossing, f"up to {crossing or 0:.3g} requests/s")
-    if ends is not None and ends[0] < ends[1]:
-        between = f"{percent()}: {ends[0]:.3g} to {ends[1]:.3g}".replace("inf", "every rate")
-        lines.append(f"Most probably speculation shortens requests {rate} ({between}).")
-    words = [(certainty(odds), f"{at:g}") for at, odds in chances.items() if odds is not None]
-    by_word = [f"{word} at {', '.join(r for w, r in words if w == word)}" for word in dict(words)]
-    return [*lines, *[f"A gain, by requests/s: {'; '.join(by_word)}."] * bool(by_word)]
+    rate = rates.get(crossing, f"up to {crossing or 0:.3g} requests/s")
+    between = f"{percent()}: {ends[0]:.3g} to {ends[1]:.3g}".replace("inf", "every rate")
+    return [f"Most probably speculation shortens requests {rate} ({between})."]

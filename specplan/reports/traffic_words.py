@@ -26,11 +26,10 @@ def traffic_sentence(answer: Traffic, data: Json, *, assumed: str) -> str:
     assumed: the assumption behind all rates, after a comma; "" if there is none.
     """
     drafting = [point for point in data["rows"] if point["speculation"] and point["gamma"]]
-    without, most, crossing = data[f"{_MOST}_without"], data[_MOST], data["break_even_rate"]
-    capacity = f"Capacity: {without:.3g} requests/s without speculation"
+    without, crossing = data[f"{_MOST}_without"], data["break_even_rate"]
     if not drafting:
+        capacity = f"Capacity: {without:.3g} requests/s"
         return f"Serve without speculation: no K is possible here. {capacity}."
-    capacity += f", {most:.3g} with"
     carried = [point for point in drafting if point["stable"]]
     gains = [
         point for point in carried
@@ -42,7 +41,7 @@ def traffic_sentence(answer: Traffic, data: Json, *, assumed: str) -> str:
         confirmed = ", if runs confirm it" * answer.undecided
         edge = f"Drafts gain only below {crossing:.3g} requests/s{confirmed}. " if crossing else ""
         first *= any(point["undecided"] for point in carried)
-        return f"{_no_gain(first, data, carried)}. {edge}{capacity}."
+        return f"{_no_gain(first, data, carried)}. {edge}{_change(drafting[-1], without)}"
     every = {None: "at every rate below the capacity", 0: "at these rates"}
     edge = every.get(crossing, f"up to {crossing or 0:.3g} requests/s") + assumed
     lengths = " or ".join(dict.fromkeys(f"K = {point['gamma']}" for point in gains))
@@ -111,28 +110,37 @@ def few_overloaded(rows: Sequence[Json]) -> list[Json]:
 
 
 def details(request: TrafficRequest, answer: Traffic, data: Json) -> list[str]:
-    """Returns the sentences after the advice; data: see `traffic_sentence`."""
-    chances = {row.rate: row.gain_probability for row in answer.rows if row.gamma}
+    """Returns the sentences after the advice: how sure it is, and what to run next.
+
+    data: see `traffic_sentence`.
+    """
     interval, without = (
         "" if ends is None else f" ({percent()}: {ends[0]:.3g} to {ends[1]:.3g})"
         for ends in (answer.max_rate_interval, answer.max_rate_without_interval)
     )
+    most = request.pair.max_rates()
+    largest = f" at K = {request.pair.gammas[int(most.argmax())]}" if most.any() else ""
     lines = [
-        f"Capacity: {answer.max_rate:.3g} requests/s{interval} with speculation, "
-        f"{answer.max_rate_without:.3g}{without} without.",
-        *crossing_lines(answer.break_even, answer.break_even_interval, chances),
+        f"Largest capacity with speculation: {answer.max_rate:.3g} requests/s{largest}"
+        f"{interval}; without: {answer.max_rate_without:.3g}{without}.",
+        *crossing_lines(answer.break_even, answer.break_even_interval),
+    ]
+    if request.replicas > 1:
+        lines.insert(0, f"Rates and capacities are of {request.replicas} replicas together.")
+    if answer.at_share is not None:
+        words = f"{100 * request.share:.0f} % of the requests meet your targets"
+        lines.append(_up_to(words, answer.at_share, answer))
+    return [*lines, *next_lines(request, data)]
+
+
+def remarks(request: TrafficRequest, answer: Traffic, data: Json) -> list[str]:
+    """Returns what a page folds: where other choices are best, and what limits the server."""
+    lines = [
         *zero_lines(answer.break_even, data["zero"]),
         *prompts_lines(answer.max_rate_without, prompts_per_second(request)),
     ]
-    how = "closed form" if answer.simulated else "p99: --simulate"
-    share = f"{100 * request.share:.0f} % of the requests meet them"
-    for words, rates in (("Mean times meet your targets", answer.within_targets),
-                         (share, answer.at_share)):  # fmt: skip
-        if rates is not None:
-            ends = f"{rates[0]:.3g} requests/s with speculation, {rates[1]:.3g} without"
-            lines.append(f"{words} up to {ends} ({how}).")
-    if request.replicas > 1:
-        lines.insert(0, f"Rates and capacities are of {request.replicas} replicas together.")
+    if answer.within_targets is not None:
+        lines.append(_up_to("Mean times meet your targets", answer.within_targets, answer))
     ranges = [f"{part.gamma} up to batch {part.last_batch}" for part in answer.schedule]
     what = "K by batch, if runs confirm it" if answer.undecided else "Advised gamma by batch"
     apart = "A row's gamma is one for all batches of its rate, prompts included, so it may differ."
@@ -140,3 +148,23 @@ def details(request: TrafficRequest, answer: Traffic, data: Json) -> list[str]:
     if more := _left_out(data["rows"]):
         lines.append(f"More rates overload the server: {', '.join(f'{rate:g}' for rate in more)}.")
     return lines
+
+
+def _up_to(words: str, rates: tuple[float, float], answer: Traffic) -> str:
+    how = "closed form" if answer.simulated else "p99: --simulate"
+    return (
+        f"{words} up to {rates[0]:.3g} requests/s with speculation, {rates[1]:.3g} without ({how})."
+    )
+
+
+def next_lines(request: TrafficRequest, data: Json) -> list[str]:
+    """Returns the runs that decide, and the options that add them; [] if none must."""
+    runs = dict[int, str]()
+    for plain, drafting in zip(data["rows"][::2], data["rows"][1::2], strict=True):
+        if drafting.get("undecided") and drafting["gamma"] not in runs:
+            batch = round(max(plain["batch"] if plain["stable"] else drafting["batch"], 1))
+            load = f"tpot=MS,batch={batch},context={round(request.pair.demand.context)}"
+            drafts = f"--run gamma={drafting['gamma']},length=L,{load}"
+            runs[drafting["gamma"]] = f"--run gamma=0,{load} {drafts}"
+    words = "Next: measure the time per token MS, and the tokens per call L, and add"
+    return [f"{words} {' '.join(runs.values())}."] if runs else []

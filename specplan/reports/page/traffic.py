@@ -9,7 +9,13 @@ from specplan.reports.page.capacity import capacity_spans, reading
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import Chart, Section, Series, Table, Threshold, number, series
 from specplan.reports.page.target_sliders import target_explorer
-from specplan.reports.rate_rows import BY_BATCH, POLICIES, rate_columns, row_note, simulated_columns
+from specplan.reports.rate_rows import (
+    BY_BATCH,
+    POLICIES,
+    rate_columns,
+    row_remark,
+    simulated_columns,
+)
 from specplan.reports.table import cells
 from specplan.reports.traffic_words import few_overloaded
 
@@ -113,8 +119,9 @@ def _policy(name: str) -> str:
 def _tables(answer: Json) -> list[Table]:
     """Returns the tables of rates and simulations."""
     columns = [column for column in rate_columns(answer) if column[0] != BY_BATCH]
-    columns.append(("", row_note))
-    tables = [("By rate", cells(few_overloaded(answer["rows"]), columns))]
+    heads, *rates = cells(few_overloaded(answer["rows"]), [*columns, ("remark", row_remark)])
+    heads = ["request speed-up" if head == "speed-up" else head for head in heads]
+    tables = [("By rate", [heads, *rates])]
     if simulated := answer.get("simulated"):
         tables.append(("Simulated, milliseconds", cells(simulated, simulated_columns(simulated))))
     return [Table(caption, heads, lines) for caption, (heads, *lines) in tables]

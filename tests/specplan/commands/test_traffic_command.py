@@ -51,7 +51,7 @@ def test_a_gpu_has_a_row_with_and_one_without_for_each_rate(sheet: str) -> None:
     assert answer["schedule"][0]["first_batch"] == 1
     assert answer["schedule"][-1]["last_batch"] == answer["most_sequences"] == 256
     assert "requests/s  gamma  batch  ms/token  TTFT ms  speed-up" in text
-    assert f"Capacity: {answer['most_requests_per_second']:.3g} requests/s with speculation" in text
+    assert f"with speculation: {answer['most_requests_per_second']:.3g} requests/s at K = " in text
 
 
 def test_traffic_keeps_gains_of_its_runs_and_stays_within_observed_lengths() -> None:
@@ -97,7 +97,8 @@ def test_traffic_names_the_rates_of_all_three_choices() -> None:
     assert 0 < plain < zero
     assert (
         f"Above {plain:.3g} requests/s a server without speculation is the fastest. One that has "
-        f"its draft anyway should draft up to {zero:.3g} requests/s, and nothing (K = 0) beyond."
+        "its draft anyway is slower than that even at K = 0: it should draft up to "
+        f"{zero:.3g} requests/s, and nothing (K = 0) beyond."
     ) in " ".join(text.split())
     assert run_json(words, "traffic")["zero"] is None
 
@@ -293,11 +294,10 @@ def test_a_gain_in_doubt_at_every_rate_is_named_once() -> None:
     asked = f"--rate 1,9 --prompt-tokens 2000 --output-tokens 300 {head}"
     answer, text = both(asked, "traffic")
     text = " ".join(text.split())
-    assert text.count("A gain, by requests/s: ") == 1
+    assert text.count("a gain is ") == 1
     for row in answer["rows"][1::2]:
         words, chance = certainty(row["gain_probability"]), percentage(row["gain_probability"])
-        assert f"{words} at {row['rate']:g}" in text
-        assert f" {chance} % " in text
+        assert f"{words}, {chance} %)" in text
     slow, quick = answer["rows"][:2]
     assert f" {slow['request_ms'] / quick['request_ms']:.2f} " in text
 

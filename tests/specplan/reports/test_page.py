@@ -95,7 +95,8 @@ def test_a_server_under_traffic_has_its_capacity_its_rows_and_its_charts(reporte
     assert f"{found['break_even_rate']:.3g} requests/s" in headline(page)
     most = "most_requests_per_second"
     ends = [found[f"{most}_{end}"] for end in ("low", "high")]
-    assert f"Capacity: {found[most]:.3g} requests/s (90 %: {ends[0]:.3g} to {ends[1]:.3g})" in page
+    capacity = f"{found[most]:.3g} requests/s at K = 2 (90 %: {ends[0]:.3g} to {ends[1]:.3g})"
+    assert f"Largest capacity with speculation: {capacity}" in page
     for point in found["rows"]:
         cell = f"<td>{point['tpot_ms']:.2f} [" if point["stable"] else "<td>overloaded (max "
         assert cell in page

@@ -32,6 +32,8 @@ def test_the_advice_names_k_its_rates_its_odds_and_the_capacity() -> None:
     answer = answered(f"--rate 1.5,2,3.5 {LENGTHS} {RUNS}")
     first, second = (point["speed_up"] for point in answer["rows"][1:5:2])
     most, without = (row["most_requests_per_second"] for row in answer["rows"][1::-1])
+    largest = f"Largest capacity with speculation: {answer['most_requests_per_second']:.3g} "
+    assert answer["details"][0].startswith(largest)
     assert answer["sentence"].startswith(
         f"Draft with K = 3 up to {answer['break_even_rate']:.3g} requests/s: requests are "
         f"{first:.2f} times as fast at 1.5/s (a gain is almost certain, 100 %) and {second:.2f} "
@@ -44,7 +46,7 @@ def test_the_advice_names_k_its_rates_its_odds_and_the_capacity() -> None:
     assert section.basis == answer["basis"]
     assert answer["basis"] == "Rests on counted acceptance and costs by your runs."
     heads, rows = section.tables[0].columns, section.tables[0].rows
-    assert [row[list(heads).index("speed-up")] for row in rows[1:4:2]] == [
+    assert [row[list(heads).index("request speed-up")] for row in rows[1:4:2]] == [
         f"{first:.2f}",
         f"{second:.2f}",
     ]
@@ -74,6 +76,12 @@ def test_undecided_traffic_asks_for_the_runs_that_its_flags_wait_for(tmp_path: P
     first = "K = 2 and K = 0 first"
     assert answer["sentence"].startswith(f"Undecided: run {first}. With K = 2 requests may be ")
     assert answer["flags"]["vllm"].startswith(f"# Undecided: measure {first}, then take the # away")
+    # The runs of the last sentence, with numbers in place of MS and L, answer the question.
+    runs = answer["details"][-1].split("and add ")[1].removesuffix(".")
+    assert runs.count("--run") == 2
+    runs = runs.replace("MS", "7.1", 1).replace("MS", "5.1").replace("=L", "=2.2")
+    after = answered(f"--rate 5,20 {UNDECIDED} {runs}")
+    assert after["sentence"].startswith("Draft with K = 2 ")
 
 
 @pytest.mark.usefixtures("kernel_tables")
@@ -84,7 +92,7 @@ def test_a_likelier_loss_says_do_not_speculate_and_an_open_one_asks_for_runs() -
         assert (row["undecided"], row["advised_gamma"]) == (undecided, 0)
         assert row["speed_up"] < 1
         edge = f"{answer['break_even_rate']:.3g}"
-        assert f"only below {edge} requests/s, if runs confirm it. Cap" in answer["sentence"]
+        assert f"only below {edge} requests/s, if runs confirm it. K = " in answer["sentence"]
     assert lost["sentence"].startswith("Do not speculate at these rates: requests are ")
     assert unsure["sentence"].startswith(
         f"Undecided: run K = {unsure['rows'][1]['gamma']} and K = 0 first, though no gain is likely"
@@ -99,8 +107,12 @@ def test_rows_and_sliders_do_not_ask_for_a_run_where_drafts_lose(tmp_path: Path)
     answer = json.loads(file.read_text())
     section = section_of(answer)
     assert [row[-1] for row in section.tables[0].rows] == [
-        "", "undecided: run it first", "~", "~, misses the targets, do not speculate"
-    ]  # fmt: skip
+        "",
+        "undecided: run it first",
+        "times may be too short, near the capacity",
+        "times may be too short, near the capacity, misses the targets, do not speculate",
+    ]
+    assert section.tables[0].columns[-1] == "remark"
     grid = section.explorer
     assert grid is not None
     advice = dict(zip(grid["along"], grid["outputs"][0]["values"], strict=True))
