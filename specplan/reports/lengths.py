@@ -100,8 +100,8 @@ def _where(group: Sequence[Part], parts: Sequence[Part], name: str) -> str:
     first, last = group[0].first, group[-1].last
     if first == last:
         return f"at {name} {last}"
-    begins, ends = group[0] is parts[0], group[-1] is parts[-1]
-    return f"from {name} {first} to {last}" if ends and not begins else f"up to {name} {last}"
+    begins = group[0] is parts[0]
+    return f"up to {name} {last}" if begins else f"from {name} {first} to {last}"
 
 
 def ranges_of(data: Json, settings: Sequence[str]) -> list[Part]:

@@ -17,16 +17,19 @@ _LAUNCHES = (
 )
 
 
-def wide_lines(rows: Sequence[Plan]) -> list[str]:
-    """Returns why the interval of the first wide speed-up is wide, and what runs make of it."""
-    for row in rows:
+def wide_lines(rows: Sequence[Plan], places: Sequence[str] = ("",)) -> list[str]:
+    """Returns why the interval of the first wide speed-up is wide, and what runs make of it.
+
+    places: where each row is, such as " at batch 8" or " of eagle3"; "" if there is one row.
+    """
+    for row, place in zip(rows, places, strict=True):
         point = row.point(row.advice.named)
         if row.setting.fits and _wide(row, point):
             why = "no run of your server is in the evidence."
             if row.advice.undecided:
                 why = _LAUNCHES
             return [
-                f"The low end ({point.low:.2f}) is far below {point.improvement_factor:.2f} "
+                f"The low end{place} ({point.low:.2f}) is far below {point.improvement_factor:.2f} "
                 f"because {why} One run at K = 0 and one at K = {point.gamma} make the speed-up "
                 f"exact to about ± {_after_runs():.0f} %."
             ]

@@ -57,7 +57,10 @@ def plans_json(
     if drafts:
         pairs = zip(drafts, rows, strict=True)
         named = [{"draft": name, **plan_fields(row)} for name, row in pairs]
-        opening = {"sentence": fastest(rows, drafts), "sure": wide_lines(rows)}
+        opening = {
+            "sentence": fastest(rows, drafts),
+            "sure": wide_lines(rows, [f" of {name}" for name in drafts]),
+        }
         return {**opening, "basis": basis, "rows": named, "best_draft": drafts[0]}
     if len(rows) == 1:
         return plan_json(rows[0])
@@ -236,7 +239,10 @@ def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = (), drafts: Sequenc
     if any(row.advice.undecided for row in fitting):
         lines.append("Advised K ?: undecided until the K of the row was measured.")
         lines += [NOT_CALIBRATED] if len(gpus_of(rows)) > 1 else []
-    lines += map(folded, [*wide_lines(fitting), *confirm_lines(fitting)])
+    places = [f" at {at}" * bool(at) for _, at in able]
+    if drafts:
+        places = [f" of {name}" for name, row in zip(drafts, rows, strict=True) if row.setting.fits]
+    lines += map(folded, [*wide_lines(fitting, places), *confirm_lines(fitting)])
     for row, at in able[:: max(len(able) - 1, 1)]:
         lines.append(folded(break_even_text(row, f" at {at}")))
     if of_loads(rows) and not drafts:

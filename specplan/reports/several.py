@@ -12,7 +12,7 @@ from specplan.reports import lengths
 from specplan.reports.advice import advice_lines
 from specplan.reports.kept import confirm_lines
 from specplan.reports.lengths import GAIN, Json, fits, ranges_of, shown_point
-from specplan.reports.next_run import wide_lines
+from specplan.reports.next_run import next_lines, wide_lines
 
 # Settings in which the rows of a plan may differ, by key in JSON.
 SETTINGS = {
@@ -35,24 +35,45 @@ def several_json(plans: Sequence[Plan], data: Json) -> dict[str, Any]:
     """Returns `sentence`, the advice, and `sure`, how sure it is; data: JSON of the plans."""
     rows, settings = data["rows"], settings_of(data["rows"])
     able = [at for at, point in enumerate(rows) if fits(point)]
-    sure = [*wide_lines(plans), *confirm_lines([plans[at] for at in able])]
     if not able:
         return {"sentence": _NO_FIT, "sure": []}
+    best = headline_row(rows, settings)
+    first = sorted(able, key=lambda at: at != best)
+    places = [
+        f" at {', '.join(f'{SETTINGS[name]} {rows[at][name]}' for name in settings)}"
+        for at in first
+    ]
+    sure = [*wide_lines([plans[at] for at in first], places),
+            *confirm_lines([plans[at] for at in able])]  # fmt: skip
     if len(able) < len(rows):
         sure.append(f"{len(rows) - len(able)} of {len(rows)} settings do not fit into memory.")
     if parts := ranges_of(data, settings):
         odds = lengths.odds_sentence(rows, parts, settings[0])
+        following = next((lines for at in able if (lines := next_lines(plans[at]))), [])
         return {"sentence": lengths.lengths_sentence(rows, parts, settings[0]),
-                "sure": [*filter(None, [odds]), *sure]}  # fmt: skip
-    best = max(able, key=lambda at: shown_point(rows[at])[GAIN])
-    timed = all(rows[at]["tokens_per_second"] is not None for at in able)
-    if settings == ["gpu"] and timed:
+                "sure": [*filter(None, [odds]), *sure, *following]}  # fmt: skip
+    if _by_speed(rows, settings):
         gpus = _by_gpu([rows[at] for at in able])
         return {"sentence": gpus[0], "sure": [*gpus[1:], *sure]}
-    where = ", ".join(f"{SETTINGS[name]} {rows[best][name]}" for name in settings)
     gains = bool(rows[best]["advised_gamma"] or rows[best]["test_gamma"])
-    opening = f"The largest {'gain' if gains else 'speed-up'} is at {where}."
+    opening = f"The largest {'gain' if gains else 'speed-up'} is{places[0]}."
     return {"sentence": f"{opening} {advice_lines(plans[best])[0]}", "sure": sure}
+
+
+def headline_row(rows: Sequence[Json], settings: Sequence[str]) -> int:
+    """Returns the index of the row that the sentence begins with; one row or more must fit."""
+    able = [at for at, point in enumerate(rows) if fits(point)]
+    if settings in (["batch"], ["context"]):
+        return able[0]
+    if _by_speed(rows, settings):
+        return max(able, key=lambda at: _advised_speed(rows[at]))
+    return max(able, key=lambda at: float(shown_point(rows[at])[GAIN]))
+
+
+def _by_speed(rows: Sequence[Json], settings: Sequence[str]) -> bool:
+    """Returns whether rows are GPUs that are ranked by tokens per second."""
+    timed = all(point["tokens_per_second"] is not None for point in rows if fits(point))
+    return timed and settings == ["gpu"]
 
 
 def _by_gpu(rows: Sequence[Json]) -> list[str]:

@@ -18,7 +18,7 @@ from specplan.reports.page.pictures import (
 )  # fmt: skip
 from specplan.reports.page.plans import BASELINE, EXPORT, Json, interval, plan_inputs
 from specplan.reports.page.setting_sliders import plan_grid
-from specplan.reports.several import SETTINGS, settings_of
+from specplan.reports.several import SETTINGS, headline_row, settings_of
 
 # With more rows than this, a table shows only powers of two and the ends of ranges.
 _ROWS_MOST = 40
@@ -58,7 +58,7 @@ def plans_section(document: Document) -> Section:
         sure=document.data["sure"],
         charts=charts,
         tables=[Table("By " + ", ".join(columns[: len(settings)]), columns, cells)],
-        flags=document.flags,
+        flags=_flags(document.flags, rows, settings),
         export=_EXPORT if "gpu" in settings else EXPORT,
         inputs=[*document.inputs, *plan_inputs(alike)],
         command=document.command,
@@ -70,7 +70,8 @@ def plans_section(document: Document) -> Section:
 def _explorer(rows: Sequence[Json], settings: Sequence[str]) -> dict[str, Any] | None:
     """Returns the grid of the sliders, over the settings that differ or over α and c."""
     if not {"alpha", "c"} & {*settings}:
-        return plan_grid(rows, {name: SETTINGS[name] for name in settings})
+        at = headline_row(rows, settings) if any(map(fits, rows)) else None
+        return plan_grid(rows, {name: SETTINGS[name] for name in settings}, at)
     if not rows[0]["verification_free"] or rows[0]["acceptance"]["kind"] != "iid":
         return None
     return ratio_grid([
@@ -78,6 +79,14 @@ def _explorer(rows: Sequence[Json], settings: Sequence[str]) -> dict[str, Any] |
          "alpha": point["alpha"], "c": point["c"], "slope": 0.0}
         for point in rows[:_STARTS]
     ])  # fmt: skip
+
+
+def _flags(flags: dict[str, str], rows: Sequence[Json], settings: Sequence[str]) -> dict[str, str]:
+    """Returns flags by server and GPU, the GPU of the headline first."""
+    if "gpu" not in settings or not any(map(fits, rows)):
+        return flags
+    gpu = rows[headline_row(rows, settings)]["gpu"]
+    return dict(sorted(flags.items(), key=lambda part: f", {gpu}, " not in part[0]))
 
 
 def _advice(point: Json) -> str:

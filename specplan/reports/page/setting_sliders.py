@@ -28,13 +28,16 @@ _SETTINGS = "Settings that were planned{}."
 _OTHER = " At another acceptance rate than the plan's, the odds of a gain do not count."
 
 
-def plan_grid(rows: Sequence[Json], labels: Mapping[str, str]) -> dict[str, Any] | None:
+def plan_grid(
+    rows: Sequence[Json], labels: Mapping[str, str], at: int | None = None
+) -> dict[str, Any] | None:
     """Returns the grid over the settings in which rows of a plan differ, and over α, as JSON.
 
     A slider of α needs a stated acceptance rate and costs without runs. None if no slider is left,
     or with more settings than sliders.
 
     rows: JSON of plans with `speed_ups`. labels: names of the settings that differ, by key.
+    at: index of the row at which sliders start; None: the first that fits.
     """
     if any("speed_ups" not in point for point in rows):
         return None
@@ -44,6 +47,7 @@ def plan_grid(rows: Sequence[Json], labels: Mapping[str, str]) -> dict[str, Any]
     }
     places = [by_place.get(place) for place in product(*steps.values())]
     first = next((point for point in places if point is not None), None)
+    first = first if at is None else rows[at]
     if first is None or len(steps) > 3:
         return None
     longest = max(len(point["speed_ups"]) for point in rows)

@@ -348,7 +348,7 @@ def test_a_plan_by_batch_says_where_speculation_pays_and_where_it_is_undecided(r
     low, high = sorted(f"{gain:.2f}" for gain in gains[:2])
     assert headline(page) == (
         f"Draft K = 2 up to batch 90 ({low} to {high} times the speed without speculation); "
-        f"undecided: measure K = 0 and K = 1 up to batch 250 ({gains[2]:.2f} times); do not "
+        f"undecided: measure K = 0 and K = 1 from batch 91 to 250 ({gains[2]:.2f} times); do not "
         f"speculate from batch 251 to 300 (the best K gives {gains[3]:.2f} times)."
     )
     unfit = CliRunner().invoke(main, f"plan {LLAMA} --batch 1,99999 --json".split())

@@ -59,6 +59,24 @@ def test_where_no_k_gains_one_and_several_settings_show_the_best_k() -> None:
     )
 
 
+def test_a_page_of_gpus_begins_each_part_with_the_gpu_of_its_headline() -> None:
+    folder = Path(__file__).parents[3] / "docs" / "configs"
+    target, draft = folder / "llama-3.1-8b.json", folder / "llama-3.2-1b.json"
+    pair = f"plan --target-config {target} --draft-config {draft} --alpha 0.7 --engine vllm"
+    flags = {f"vllm, {gpu}, TP 1": "--flag" for gpu in ("h100-sxm", "h200")}
+    section = section_of(answered(f"{pair} --gpu h100,h200") | {"flags": flags})
+    assert section.headline.startswith("h200 is the fastest: ")
+    (low_end,) = [line for line in section.sure if line.startswith("The low end")]
+    assert low_end.startswith("The low end at GPU h200 (")
+    assert [name.split(", ")[1] for name in section.flags] == ["h200", "h100-sxm"]
+    assert section.explorer is not None
+    (names,) = [axis["names"] for axis in section.explorer["axes"] if axis["key"] == "gpu"]
+    assert names[section.explorer["starts"][0]["gpu"]] == "h200"
+    batches = section_of(answered(f"{pair} --gpu h100 --batch 1,2")).sure
+    assert any(line.startswith("The low end at batch 1 (") for line in batches)
+    assert batches[-1].startswith("Next: run K = 0 and K = ")
+
+
 def test_a_stated_draft_length_is_the_one_shown_in_each_row() -> None:
     answer = answered("plan --alpha 0.6,0.9 --c 0.05 --gamma 2")
     rows = section_of(answer).tables[0].rows
