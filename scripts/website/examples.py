@@ -34,8 +34,8 @@ EXAMPLES = {
              "docs/configs/llama-3.1-8b.json --draft config=docs/configs/llama-3.1-8b-eagle3.json,"
              "alpha=0.8,name=eagle3 --gpu h100 --gpus-per-replica 1,2 --engine vllm"),
     "tree": ("Tree", f"tree --acceptance-by-rank 0.7,0.12,0.05,0.03 {_MODELS} --gpu h100 "
-             "--max-nodes 16 --batch 1,8,32 --export sglang "
-             "--draft meta-llama/Llama-3.2-1B-Instruct"),
+             "--max-nodes 32 --batch 1,8,32 --engine sglang "
+             "--export sglang --draft meta-llama/Llama-3.2-1B-Instruct"),
     "observe": ("Observed server",
                 "observe docs/examples/answers.jsonl --gamma 4 --target-ms 5.67 --draft-ms 0.5 "
                 "--export llama.cpp"),

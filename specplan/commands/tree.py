@@ -84,7 +84,7 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
         limits = {"max_nodes": trees.max_nodes, "max_depth": trees.max_depth}
         tree = choose_tree(rates, _passes(cost, trees), **limits, captured=captured)
         rows.append(TreeRow(tree, cost, plan(Iid(rates[0]), cost).advice))
-    data = tree_json(rates, rows)
+    data = tree_json(rates, rows, recorded=trees.by_rank is None)
     text = tree_text(data, rows)
     if trees.server is not None:
         labels = DraftLabels(measured, DRAFT_KINDS.get(trees.draft_kind or ""), trees.draft)

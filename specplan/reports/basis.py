@@ -14,7 +14,7 @@ SOURCE = re.compile(r" \([^()]*\)")
 def origin_text(plan: Plan) -> str:
     """Returns where acceptance and costs come from, for readers who do not know α and c."""
     load, runs = plan.setting.load, _runs([plan.cost])
-    taken = _stated(plan.acceptance, plan.cost)
+    taken = _stated(plan.cost, recorded=bool(plan.acceptance.source.recorded))
     if load is not None:
         taken = f"a model of {load.gpu}" if load.gpu else f"costs {load.origin}"
     if runs:
@@ -24,6 +24,14 @@ def origin_text(plan: Plan) -> str:
 
 def basis_text(acceptance: Acceptance, costs: Sequence[Cost]) -> str:
     """Returns the evidence behind acceptance and costs, and whether it includes runs."""
+    return rests_on(_accepted(acceptance), costs, recorded=bool(acceptance.source.recorded))
+
+
+def rests_on(accepted: str, costs: Sequence[Cost], *, recorded: bool) -> str:
+    """Returns the evidence: `accepted` for acceptance, then the source of costs.
+
+    recorded: whether costs of no load and no runs are a profile's.
+    """
     first, runs = costs[0], _runs(costs)
     loads = [cost.setting.load for cost in costs if cost.setting.load is not None]
     origins = {load.origin: load.gpu for load in loads}
@@ -32,13 +40,13 @@ def basis_text(acceptance: Acceptance, costs: Sequence[Cost]) -> str:
         short = {SOURCE.sub("", origin): gpu for origin, gpu in origins.items()}
         alike = {origin.replace(str(gpu), "each GPU") for origin, gpu in short.items()}
         texts = list(alike if len(alike) == 1 else short)
-    taken = f"{runs} of your server" if runs else _stated(acceptance, first)
+    taken = f"{runs} of your server" if runs else _stated(first, recorded=recorded)
     if texts:
         taken = f"costs {' and '.join(texts)}"
     modelled = any(load.modelled for load in loads)
     measured = runs or (first.in_seconds and not modelled)
     missing = "" if measured else ", and on no run of your server"
-    return f"Rests on {_accepted(acceptance)} and {taken}{missing}."
+    return f"Rests on {accepted} and {taken}{missing}."
 
 
 def _accepted(acceptance: Acceptance) -> str:
@@ -48,9 +56,9 @@ def _accepted(acceptance: Acceptance) -> str:
     return text + f" ({source.recorded})" * bool(source.recorded)
 
 
-def _stated(acceptance: Acceptance, cost: Cost) -> str:
+def _stated(cost: Cost, *, recorded: bool) -> str:
     """Returns where costs come from that belong to no load."""
-    if acceptance.source.recorded:
+    if recorded:
         return "the profile's times"
     return "your times" if cost.in_seconds else "your c"
 

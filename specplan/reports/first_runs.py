@@ -44,6 +44,8 @@ def cautious(flags: str, first: Mapping[Any, Sequence[int]], unit: str = "batch"
     gammas = {gamma for some in first.values() for gamma in some}
     *some, last = (f"K = {gamma}" for gamma in [*sorted(gammas - {0}), *(gammas & {0})])
     named = f"{', '.join(some)} and {last}" if some else last
-    top = f"# Undecided{where}: measure {named} first, then take the # away."
+    several = sum(line.startswith("# at ") for line in flags.split("\n")) > 1
+    whose = " of one setting" * several
+    top = f"# Undecided{where}: measure {named} first, then take the #{whose} away."
     lines = (line if line.startswith("#") else f"# {line}" for line in flags.split("\n"))
     return "\n".join([top, *lines])

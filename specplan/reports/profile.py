@@ -131,7 +131,11 @@ def clock_lines(profile: Profile) -> list[str]:
             "of these times, and measure again."
         ]
     count = clock.repeats
-    timings = "" if count is None else f" ({count} timing{'s' * (count > 1)} of each run)"
+    timings = (
+        ""
+        if count is None
+        else f" ({count} timing{'s' * (count > 1)} of each run; --repeats is the most)"
+    )
     level = percent(profile.alpha.level)
     reaching = "" if within is None else f", {level} of the time within {within:.1f} %"
     return [f"The baseline timed against itself differs by {apart:.1f} %{reaching}{timings}."]

@@ -10,6 +10,7 @@ from simulator.cost.cost import Cost
 from simulator.cost.fitted.contradictions import contradictions
 from simulator.schemes.tree_choice import TreeChoice, TreePlan
 from simulator.schemes.trees import depths_and_ranks
+from specplan.reports.basis import rests_on
 from specplan.reports.deployment import cost_json, cost_notes, graphs_line, published_speeds
 from specplan.reports.draft_labels import DraftLabels, require_loaded, served
 from specplan.reports.first_runs import cautious, first_runs
@@ -40,10 +41,18 @@ class TreeRow(NamedTuple):
         return fastest if fastest.speedup > chain.speedup * (1 + WORTH) else chain
 
 
-def tree_json(rates: Sequence[float], rows: Sequence[TreeRow]) -> dict[str, Any]:
-    """Returns the chosen trees as JSON, one row per batch size; rates: acceptance by rank."""
+def tree_json(
+    rates: Sequence[float], rows: Sequence[TreeRow], *, recorded: bool = False
+) -> dict[str, Any]:
+    """Returns the chosen trees as JSON, one row per batch size; rates: acceptance by rank.
+
+    recorded: whether acceptance and costs are a profile's.
+    """
+    whose = "the profile's" if recorded else "your"
+    costs = [row.cost for row in rows]
     return {
         "sentence": " ".join([*_undecided(rows), *_advised(rows)]),
+        "basis": rests_on(f"{whose} acceptance by rank", costs, recorded=recorded),
         "acceptance_by_rank": rates,
         "cost": cost_json(rows[0].cost.setting.load),
         "rows": [_row_json(row) for row in rows],
@@ -158,7 +167,8 @@ def _advised(rows: Sequence[TreeRow]) -> list[str]:
     """Returns the advice of each batch size in words."""
     if len(rows) > 1:
         return [f"Batch {row.cost.setting.batch}: {_advice(row)}" for row in rows]
-    return [_advice(rows[0]).replace("d", "D", 1)]
+    text = _advice(rows[0])
+    return [text[0].upper() + text[1:]]
 
 
 def _advice(row: TreeRow) -> str:
@@ -171,16 +181,22 @@ def _advice(row: TreeRow) -> str:
     times, length = "times the speed without speculation", len(chain.parents)
     if row.advised is chain:
         return (
-            f"draft a chain of K = {length}, {chain.speedup:.2f} {times}: a tree gains "
+            f"{_drafts(row, f'a chain of K = {length}')} {chain.speedup:.2f} {times}: a tree gains "
             f"less than {100 * WORTH:.0f} % more."
         )
     levels = sorted(Counter(depths_and_ranks(best.parents)[0]).items())
     width = " + ".join(str(count) for _, count in levels)
     beside = f"the chain of {length}" if chain.parents else "no draft"
+    tree = f"a tree of {len(best.parents)} ({width} by level)"
     return (
-        f"draft a tree of {len(best.parents)} ({width} by level), {best.speedup:.2f} {times}, "
+        f"{_drafts(row, tree)} {best.speedup:.2f} {times}, "
         f"{100 * (best.speedup / chain.speedup - 1):.0f} % over {beside}."
     )
+
+
+def _drafts(row: TreeRow, what: str) -> str:
+    """Returns the words before a speed-up: an order, or what may be where runs must decide."""
+    return f"{what} may give" if row.advice.undecided else f"draft {what},"
 
 
 def tree_exports(rows: Sequence[TreeRow], program: str, drafter: DraftLabels) -> str:

@@ -1,5 +1,6 @@
 """The sections of an observed server and of a tree of drafts."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -82,7 +83,20 @@ def observation_section(document: Document) -> Section:
         inputs=inputs,
         command=document.command,
         notes=[] if plan is None else plan["notes"],
+        basis="" if plan is None else document.basis or _stated(document, observed["drafts"]),
     )
+
+
+def _stated(document: Document, drafts: int) -> str:
+    """Returns the costs that the command states, and how much was observed; "" without costs."""
+    units = {
+        "--c": "c {}",
+        "--target-ms": "{} ms a target step",
+        "--draft-ms": "{} ms a draft step",
+    }
+    options = document.options
+    costs = [text.format(options[name]) for name, text in units.items() if name in options]
+    return f"Rests on {' and '.join(costs)}, as stated, and on {drafts:,} drafts." if costs else ""
 
 
 def _why(rows: Sequence[Json]) -> list[str]:
@@ -145,11 +159,12 @@ def tree_section(document: Document) -> Section:
     columns = ["batch", "tree: tokens", "tokens per call", "speed-up",
                "chain: K", "tokens per call", "speed-up", "odds of a gain, chain"]  # fmt: skip
     rates = ", ".join(f"{rate:g}" for rate in answer["acceptance_by_rank"])
+    headline, *further = re.split(r"(?<=\.) (?=[A-Z])", answer["sentence"])
     return Section(
         kind="Tree",
         about=document.about,
-        headline=answer["sentence"],
-        sure=[_NO_INTERVAL, *_why(rows)],
+        headline=headline,
+        sure=[*further, _NO_INTERVAL, *_why(rows)],
         charts=[
             Chart("trees", "Tree and chain", "Speed-up of the best tree and of the best chain.",
                   "batch", "times the speed without speculation", bars_of_batches,

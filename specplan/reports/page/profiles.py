@@ -169,7 +169,8 @@ def _charts(drafts: Sequence[Named]) -> list[Chart]:
             "acceptance",
             "Acceptance by position",
             "Tokens that the first, second, … drafted token adds to a target call, over blocks of "
-            "the longest timed draft; dashed: α to that power, as if acceptances were independent.",
+            "the longest timed draft; dashed: α to that power, as if acceptances were independent. "
+            "A block that drafts nothing, or fewer tokens, adds 0 there; α leaves it out.",
             "position in the draft",
             "tokens added per call",
             by_chart["acceptance"],

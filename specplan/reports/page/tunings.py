@@ -14,7 +14,8 @@ from specplan.reports.table import interval
 from specplan.reports.tuning import knobs, sentence, sureness
 
 _ADVICE = (
-    "at once", "K", "speed-up", "odds of a gain", "ms per token", "odds to be faster than K",
+    "requests at once", "K", "speed-up", "odds of a gain", "ms per token",
+    "odds to be faster than K",
 )  # fmt: skip
 _MEDIAN = (
     "Measured times are at the median speed of the machine over all runs. A run after which the "
@@ -28,7 +29,7 @@ def tuning_section(document: Document) -> Section:
     runs = sorted(tuned.rows, key=lambda run: run.concurrency)
     groups = [(at, list(group)) for at, group in groupby(runs, lambda run: run.concurrency)]
     several = len(tuned.advised) > 1
-    engine = str(tuned.setup.get("engine", "server"))
+    engine = _engine(tuned.setup)
     return Section(
         kind="Tuned on this machine",
         about=_about(tuned.setup, document.file),
@@ -37,7 +38,7 @@ def tuning_section(document: Document) -> Section:
         charts=[_path(at, group, several=several) for at, group in groups],
         tables=[_advice(tuned), _runs(runs)],
         flags={engine: tuned.flags} if tuned.flags else {},
-        inputs=[(name, str(value)) for name, value in tuned.setup.items()],
+        inputs=[(name, str(value)) for name, value in {**tuned.setup, "engine": engine}.items()],
         command=document.command,
         notes=[_MEDIAN, *tuned.conflicts, *tuned.notes],
     )
@@ -56,9 +57,14 @@ def tuned_of(document: Document) -> Tuned:
     return convert(document.data, Tuned, str_keys=True)
 
 
+def _engine(setup: Mapping[str, object]) -> str:
+    engine = str(setup.get("engine") or "server")
+    return "specplan's own decoder" if engine == "own" else engine
+
+
 def _about(setup: Mapping[str, object], file: str) -> str:
     names = [f"{setup[name]}" if setup.get(name) else None for name in ("target", "draft")]
-    engine = f"engine {setup['engine']}" if setup.get("engine") else None
+    engine = _engine(setup)
     return ", ".join(filter(None, [" drafted by ".join(filter(None, names)), engine, file]))
 
 
@@ -99,5 +105,6 @@ def _runs(runs: list[TunedRun]) -> Table:
          number(run.error_percent, 1), number(run.block_efficiency)]
         for run in runs
     ]  # fmt: skip
-    heads = ["at once", "K", "expected ms per token", "measured", "± %", "tokens per call"]
+    heads = ["requests at once", "K", "expected ms per token", "measured", "standard error, %",
+             "tokens per call"]  # fmt: skip
     return Table("Runs", heads, cells)

@@ -42,6 +42,11 @@ def test_json_holds_the_best_tree_the_best_chain_and_the_best_of_each_size() -> 
     assert row["gain_percent"] == pytest.approx(100 * (gain - 1))
 
 
+def test_the_evidence_is_named() -> None:
+    answer = run_json(f"{RANKS} --target-ms 19 --draft-ms 1.6 --max-nodes 8", "tree")
+    assert answer["basis"] == "Rests on your acceptance by rank and your times."
+
+
 @pytest.mark.parametrize(
     "cost",
     [

@@ -79,6 +79,8 @@ def test_flags_are_comments_that_name_the_runs_to_make_first() -> None:
         "# why",
         "# --k 2",
     ]
+    both = cautious("# at batch 1:\n--k 2\n# at batch 8:\n--k 3", {1: [2], 8: [3]})
+    assert both.startswith("# Undecided: measure K = 2 and K = 3 first, then take the # of one ")
     some = cautious(flags, {1: [], 8: [2]}).splitlines()
     assert some[0] == "# Undecided at batch 8: measure K = 2 first, then take the # away."
     assert cautious(flags, {5: [2], 20: []}, "rate").startswith("# Undecided at rate 5: ")
