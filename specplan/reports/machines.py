@@ -34,7 +34,7 @@ def ranked_machines(rows: Sequence[Json]) -> list[int]:
 
 
 def machines_sentence(rows: Sequence[Json]) -> str:
-    """Returns which machine to run and how: that with the most requests a GPU, and how surely."""
+    """Returns which machines serve the stated rates, and which serves the most requests a GPU."""
     names, order = machine_names(rows), ranked_machines(rows)[:2]
     parts, ends = [], []
     for at, end in zip(order, ("low", "high"), strict=True):
@@ -47,10 +47,42 @@ def machines_sentence(rows: Sequence[Json]) -> str:
         key = f"{MOST}{'' if drafting > plain else '_without'}_{end}"
         ends.append((rows[at][key] or 0.0) / rows[at]["tp"])
     where = " within the targets" if _goal(rows[0]) != MOST else ""
-    sure = "lie apart" if ends[0] > ends[1] else "overlap: run both before you choose"
+    sure = "lie apart" if ends[0] > ends[1] else "overlap: measure both before you choose"
     doubt = f" The {percent()} intervals of their capacities {sure}." * all(ends)
     (best, most), (second, next_most) = parts
-    return f"Most requests a GPU{where}: run {best}, {most}. Next: {second}, {next_most}.{doubt}"
+    return (
+        f"{_served(rows, names)} Another question is which serves the most requests a GPU{where}: "
+        f"{best}, {most}. Second: {second}, {next_most}.{doubt}"
+    )
+
+
+def _served(rows: Sequence[Json], names: Sequence[str]) -> str:
+    """Returns which machines serve all stated rates, and where the others fail."""
+    fine, others = list[str](), list[str]()
+    for at in ranked_machines(rows):
+        states = rows[at]["rows"]
+        both = zip(states[::2], states[1::2], strict=True)
+        failed = [words for ways in both if (words := _failure(ways, rows[at].get("slo") or {}))]
+        if failed:
+            others.append(f"{names[at]} {' and '.join(failed)}")
+        else:
+            fine.append(names[at])
+    rates = " and ".join(f"{state['rate']:g}" for state in rows[0]["rows"][::2])
+    goal = "carry them" if _goal(rows[0]) == MOST else "keep the targets"
+    good = f"{' and '.join(fine)} can {goal}"
+    return f"At {rates} requests/s {'; '.join([*[good] * bool(fine), *others])}."
+
+
+def _failure(ways: Sequence[Json], targets: Mapping[str, float | None]) -> str:
+    """Returns how a machine fails at a rate, with speculation and without; "" if it serves it."""
+    carried = [way for way in ways if way["stable"]]
+    if not carried:
+        return f"is overloaded at {ways[0]['rate']:g}/s"
+    if any(way["on_target"] is not False for way in carried):
+        return ""
+    missed = [name.removesuffix("_ms").upper() for name, limit in targets.items()
+              if limit is not None and (carried[0][name] or 0.0) > limit]  # fmt: skip
+    return f"misses {' and '.join(missed)} at {ways[0]['rate']:g}/s"
 
 
 def _goal(one: Json) -> str:
@@ -74,12 +106,12 @@ def machine_columns(rows: Sequence[Json]) -> list[Column[Json]]:
         ("GPU", "{gpu}"),
         ("TP", "{tp}"),
         ("capacity with speculation", capacity("")),
-        ("without", capacity("_without")),
+        ("capacity without", capacity("_without")),
         ("with, a GPU", lambda one: f"{one[MOST] / one['tp']:.3g}"),
     ]
     if (goal := _goal(rows[0])) != MOST:
         columns += [("within the targets up to", f"{{{goal}:.3g}}"),
-                    ("without", f"{{{goal}_without:.3g}}")]  # fmt: skip
+                    ("within them without", f"{{{goal}_without:.3g}}")]  # fmt: skip
     return columns
 
 

@@ -40,8 +40,20 @@ def machines_section(document: Document) -> Section:
         inputs=document.inputs,
         command=document.command,
         basis=" ".join(dict.fromkeys(basis)),
-        notes=list(dict.fromkeys(note for one in machines for note in one["notes"])),
+        notes=_notes(machines, names),
     )
+
+
+def _notes(machines: Sequence[Json], names: Sequence[str]) -> list[str]:
+    """Returns the notes of all machines, each with the machines that it speaks of unless all."""
+    owners: dict[str, list[str]] = {}
+    for name, one in zip(names, machines, strict=True):
+        for note in one["notes"]:
+            owners.setdefault(note, []).append(name)
+    return [
+        note if len(some) == len(names) else f"{', '.join(some)}: {note}"
+        for note, some in owners.items()
+    ]
 
 
 def _capacities(machines: Sequence[Json], names: Sequence[str]) -> Chart:

@@ -29,10 +29,16 @@ def test_several_machines_have_a_page_and_a_picture(tmp_path: Path) -> None:
         for way in ("", "_without")
     )
     assert section.headline.startswith(
-        "Most requests a GPU within the targets: run h100-sxm with speculation, "
-        f"{carried[0]}/s ({plain[0]} without). Next: l40s with speculation, {carried[1]}/s "
-        f"({plain[1]} without)."
+        "At 2 and 60 requests/s h100-sxm is overloaded at 60/s; l40s is overloaded at 60/s. "
+        "Another question is which serves the most requests a GPU within the targets: h100-sxm "
+        f"with speculation, {carried[0]}/s ({plain[0]} without). Second: l40s with speculation, "
+        f"{carried[1]}/s ({plain[1]} without)."
     )
+    columns = section.tables[0].columns
+    assert len(set(columns)) == len(columns)
+    apart = [note for note in machines[1]["notes"] if note not in machines[0]["notes"]]
+    assert apart
+    assert all(f"l40s: {note}" in section.notes for note in apart)
     assert section.sure[0] == f"h100-sxm: {machines[0]['sentence']}"
     assert section.basis.startswith("Rests on your acceptance rate and costs by ")
     assert section.basis.endswith(", and on no run of your server.")
@@ -61,10 +67,16 @@ def test_a_machine_with_an_undecided_gain_waits_for_runs() -> None:
     slow = {"gpu": "l40s", "tp": 1, most: 8.0, f"{most}_without": 13.0,
             f"{most}_without_low": 10.0, f"{most}_without_high": 30.0,
             "schedule": [{"test_gamma": 3}]}  # fmt: skip
+    row = {"rate": 5, "stable": True, "on_target": True, "tpot_ms": 9.0}
+    fast |= {"rows": [row, row]}
+    late = row | {"on_target": False}
+    slow |= {"rows": [late, late], "slo": {"tpot_ms": 8, "ttft_ms": None}}
     assert machines_sentence([slow, fast]) == (
-        "Most requests a GPU: run h100-sxm, TP 2 with speculation, if runs confirm its gain, 30/s "
-        "(25 without). Next: l40s, TP 1 without speculation, 13/s (8 with). "
-        "The 90 % intervals of their capacities overlap: run both before you choose."
+        "At 5 requests/s h100-sxm, TP 2 can carry them; l40s, TP 1 misses TPOT at 5/s. Another "
+        "question is which serves the most requests a GPU: "
+        "h100-sxm, TP 2 with speculation, if runs confirm its gain, 30/s "
+        "(25 without). Second: l40s, TP 1 without speculation, 13/s (8 with). "
+        "The 90 % intervals of their capacities overlap: measure both before you choose."
     )
     apart = {**slow, f"{most}_without_high": 19.0}
     assert machines_sentence([apart, fast]).endswith("of their capacities lie apart.")
