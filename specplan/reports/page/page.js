@@ -195,3 +195,9 @@ for (const part of document.querySelectorAll(".wide")) {
   widths.observe(part);
   part.addEventListener("scroll", () => cut(part));
 }
+
+/** Keeps "K = 4", "90 %" and options in one line each. */
+for (const line of document.querySelectorAll(".answer > h2, .answer > p, .notes > p")) {
+  const parts = line.textContent.split(/(K = \d+|\d[\d.]* %|--[a-z][a-z-]*)/);
+  line.replaceChildren(...parts.map((text, i) => (i % 2 ? Object.assign(document.createElement("span"), { className: "whole", textContent: text }) : text)));
+}

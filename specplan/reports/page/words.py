@@ -14,7 +14,8 @@ MEANINGS = {word: (pattern, meaning) for word, pattern, meaning in csv.reader(_L
 
 def words_in(section: Any) -> list[tuple[str, str]]:
     """Returns the words that a section shows, each with its meaning, in the glossary's order."""
-    text = "\n".join(_texts(section))
+    sliders = (section.explorer or {}).get("axes", ())
+    text = "\n".join([*_texts(section), *(axis["label"] for axis in sliders)])
     return [
         (word, meaning)
         for word, (pattern, meaning) in MEANINGS.items()

@@ -77,6 +77,16 @@ def test_a_page_of_gpus_begins_each_part_with_the_gpu_of_its_headline() -> None:
     assert batches[-1].startswith("Next: run K = 0 and K = ")
 
 
+def test_a_page_explains_draft_in_its_flags_and_the_rate_of_its_slider() -> None:
+    answer = answered("plan --alpha 0.8 --c 0.05")
+    hint = "DRAFT: write the path or name of your draft."
+    for name, shown in (("DRAFT", True), ("small.gguf", False)):
+        section = section_of(answer | {"flags": {"llama.cpp": f"--model-draft {name}"}})
+        assert (hint in page.page([section], title="t")) == shown
+    bare = Section(kind="Plan", about="", headline="", explorer={"axes": [{"label": "α, rate"}]})
+    assert [word for word, _ in bare.words] == ["α"]
+
+
 def test_a_stated_draft_length_is_the_one_shown_in_each_row() -> None:
     answer = answered("plan --alpha 0.6,0.9 --c 0.05 --gamma 2")
     rows = section_of(answer).tables[0].rows
