@@ -31,7 +31,7 @@ def sentence(sizing: Sizing) -> str:
     carry = "carries" if best.gpus == 1 else "carry"
     start = (
         f"{best.gpus} {best.replica.gpu.upper()} in {_deployed(best)} {carry} {_rate(goal.rate)} "
-        f"requests/s {speculation}{money}"
+        f"requests/s {speculation}{money}{_suffice(sizing, best)}"
     )
     if best.gamma == 0:
         return f"{start}; no draft makes it cheaper."
@@ -72,16 +72,17 @@ def _rate(rate: float) -> str:
     return f"{float(f'{rate:.4g}'):g}"
 
 
-def _suffice(sizing: Sizing, best: Fleet, probability: float) -> str:
+def _suffice(sizing: Sizing, best: Fleet) -> str:
     """Returns how likely the best fleet suffices, and how many GPUs do with at least 90 %."""
-    known = "1 GPU suffices" if best.gpus == 1 else f"{best.gpus} GPUs suffice"
-    line = f"With the doubt of costs and acceptance, {known} with a probability of "
-    line += f"{floor(round(100 * probability, 6))} %"  # never rounded up to 90 %
+    if sizing.sufficient is None:
+        return ""
+    chance = floor(round(100 * sizing.sufficient, 6))  # never rounded up to 90 %
+    known = f" (suffice{'s' * (best.gpus == 1)} with a probability of {chance} %"
     if sizing.gpus_at is None or (most := sizing.gpus_at[1]) <= best.gpus:
-        return f"{line}."
+        return f"{known})"
     if most == inf:
-        return f"{line}; for at least 90 % more than {best.most_drawn} are needed."
-    return f"{line}; {most:.0f} suffice with at least 90 %."
+        return f"{known}; for at least 90 % more than {best.most_drawn} are needed)"
+    return f"{known}; buy {most:.0f} for at least 90 %)"
 
 
 def promises(sizing: Sizing) -> list[str]:
@@ -103,11 +104,9 @@ def promises(sizing: Sizing) -> list[str]:
         f"{_LIMITS[sizing.binds or 'capacity']} binds. The next replica is due above "
         f"{sizing.next_rate:.3g} requests/s{_between(sizing.next_rates)}."
     )
-    if sizing.sufficient is not None:
-        lines.append(_suffice(sizing, best, sizing.sufficient))
     lines.append(
         f"{sizing.searched} combinations were searched. Requests go to the replicas in turn; "
-        f"{goal.share:.0%} of them are promised the targets."
+        f"{100 * goal.share:g} % of them keep the targets: that is the promise (--share)."
     )
     return lines
 
