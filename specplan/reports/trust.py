@@ -24,7 +24,8 @@ def _trust(rows: Sequence[ValidationRow], summary: Mapping[str, Any]) -> str:
     if mean is None or most is None:
         return "No speed-up was predicted: take the measured ones."
     errors_text = f"predictions were {mean:.1f} % off on average, {most:.1f} % at most"
-    within = f"Trust plans of this pair within {max(most, noise or 0.0):.1f} %: {errors_text}"
+    reach = f"{max(most, noise or 0.0):.1f} % on the same prompts"
+    within = f"Trust plans of this pair within {reach}: {errors_text}"
     if noise is None:
         return f"{within}. Timing noise is not known: repeat the runs to learn it."
     if most <= noise:
@@ -70,7 +71,7 @@ def noise_line(summary: Mapping[str, Any]) -> list[str]:
     noise, apart = summary.get("precision_percent"), summary.get("noise_percent")
     parts = [f"± {noise:.1f} % ({percent()}) in the noisiest row"] if noise is not None else []
     if apart is not None:
-        within = f"{percent()} of the time within {summary['noise_within_percent']:.1f} %"
-        parts.append(f"the baseline differs from itself by {apart:.1f} %, {within}")
+        within = f"{percent()}: at most {summary['noise_within_percent']:.1f} %"
+        parts.append(f"the baseline timed twice differs by {apart:.1f} % ({within})")
     more = ". --time-limit and --repeats allow more timing."
     return [f"Timing noise: {'; '.join(parts)}{more}"] * bool(parts)

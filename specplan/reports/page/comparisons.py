@@ -1,10 +1,11 @@
 """The sections of a comparison and of validations."""
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from estimator.comparison import POWER
-from estimator.validation.file import parse_validation
+from estimator.validation.file import SPECULATIVE, ValidationRow, parse_validation
 from figures.drawing import short_name
 from simulator.numerics.intervals import percent
 from specplan.reports.page.inputs import Document
@@ -126,6 +127,18 @@ def _verdict(point: Mapping[str, Any]) -> str:
     return f"B is {'higher' if point['difference'] > 0 else 'lower'}, almost certain"
 
 
+def _fastest_command(rows: Sequence[ValidationRow]) -> dict[str, str]:
+    """Returns the command that decodes as the fastest row without doubt; {} if nothing gains."""
+    best = max((row for row in rows if not row.doubts), key=lambda row: row.measured, default=None)
+    if best is None or best.gamma is None or best.measured <= 1:
+        return {}
+    words = ["specplan", "generate", "--target", best.target, "--draft", best.draft]
+    words += ["--gamma", str(best.gamma), "--temperature", f"{best.temperature:g}"]
+    if best.draft_temperature not in (None, best.temperature):
+        words += ["--draft-temperature", f"{best.draft_temperature:g}"]
+    return {"specplan's own decoder": shlex.join(words)}
+
+
 def validation_section(document: Document) -> Section:
     """Returns the section of the JSON of `specplan validate`."""
     results = parse_validation(document.data, name=document.file or "the answer")
@@ -171,6 +184,7 @@ def validation_section(document: Document) -> Section:
             Table("Where the time goes, seconds", ["", "draft", "verify", "other"], seconds)
         )
     summary = document.data.get("summary") or {}
+    lossless = all(row.get("lossless", True) for row in document.data["rows"])
     headline, *further = trust_lines(results.rows, summary)
     return Section(
         kind="Validation",
@@ -180,11 +194,12 @@ def validation_section(document: Document) -> Section:
         headline=headline,
         sure=[
             *further, *noise_line(summary),
-            f"Intervals of measured speed-ups: {level}, where other prompts' would lie. Both "
-            "numbers of a pair are of the same prompts, so errors are smaller than these intervals."
+            f"Intervals of measured speed-ups: {level}, for other prompts. Errors compare both "
+            "numbers on the same prompts, so they are smaller than these intervals.",
         ],
         charts=[chart] * bool(shown),
         tables=tables,
+        flags=_fastest_command(results.rows) if results.decoder == SPECULATIVE and lossless else {},
         inputs=document.inputs,
         command=document.command,
     )  # fmt: skip

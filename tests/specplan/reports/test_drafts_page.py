@@ -11,6 +11,7 @@ from estimator.profiles.profile import Profile
 from specplan.api.planning import exported
 from specplan.main import main
 from specplan.reports.page.inputs import Named, read_inputs
+from specplan.reports.page.page import section
 from specplan.reports.page.pictures import Section
 from specplan.reports.page.profiles import profiles_section
 from tests.specplan.made_profiles import made_profile
@@ -57,21 +58,40 @@ def test_a_slower_machine_changes_neither_the_ranking_nor_the_costs_of_a_block()
 
 def test_a_draft_that_prompts_do_not_distinguish_from_the_best_is_named() -> None:
     files = [EXAMPLES / "embedded.json", EXAMPLES / "lookup.json"]
-    section = profiles_section(read_inputs(files).profiles, exported)
+    drafts = profiles_section(read_inputs(files).profiles, exported)
     compared = CliRunner().invoke(main, ["compare", *map(str, files), "--json"])
     row = json.loads(compared.stdout)["differences"][-1]
     assert " and " in row["number"]
     assert not row["told_apart"]
-    assert section.headline == (
+    assert drafts.headline == (
         f"Take lookup, K = 8 ({row['b']:.2f} times the speed without speculation), or embedded, "
         f"K = 3 ({row['a']:.2f} times): 8 prompts do not decide which is faster."
     )
     # The line has the names of both drafts, and the counts of `specplan compare`.
     count = json.loads(compared.stdout)["verdict"].split(". ")[-1]
-    assert any(line.endswith(count) and "embedded accepts" in line for line in section.sure)
+    assert any(line.endswith(count) and "embedded accepts" in line for line in drafts.sure)
+
+
+def test_a_validation_has_the_command_of_its_fastest_row() -> None:
+    [document] = read_inputs([EXAMPLES / "validated.json"]).documents
+    [command] = section(document).flags.values()
+    assert command.endswith("--draft embedded --gamma 4 --temperature 0")
+    result = CliRunner().invoke(main, [*command.split()[1:], "--max-new-tokens", "4"])
+    assert result.exit_code == 0, result.output
+
+
+def test_an_observed_server_names_the_costs_that_were_stated(tmp_path: Path) -> None:
+    words = ["observe", str(EXAMPLES / "answers.jsonl"), "--gamma", "4"]
+    path = tmp_path / "observed.html"
+    costs = ["--target-ms", "5.67", "--draft-ms", "0.5", "--page", str(path)]
+    assert CliRunner().invoke(main, [*words, *costs]).exit_code == 0
+    basis = (
+        "Rests on 5.67 ms a target step and 0.5 ms a draft step, as stated, and on 1,259 drafts."
+    )
+    assert basis in path.read_text()
 
 
 def test_a_draft_that_prompts_distinguish_stands_alone() -> None:
-    section = section_of(made_profile("b", alpha=0.8, c=0.1), made_profile("o", alpha=0.6, c=0.1))
-    assert section.headline.startswith("Draft with b, K = ")
-    assert any("almost certain." in line and "Take b: o is" in line for line in section.sure)
+    drafts = section_of(made_profile("b", alpha=0.8, c=0.1), made_profile("o", alpha=0.6, c=0.1))
+    assert drafts.headline.startswith("Draft with b, K = ")
+    assert any("almost certain." in line and "Take b: o is" in line for line in drafts.sure)

@@ -15,11 +15,12 @@ def row(gamma: int, predicted: float | None, measured: float, **fields: object) 
     ("rows", "summary", "words"),
     [
         ([row(2, 1.47, 1.5)], {"precision_percent": 2.5},
-         "Trust plans of this pair within 2.5 %: predictions were 2.0 % off on average, 2.0 % at "
-         "most, and the timing noise is ± 2.5 %."),
+         "Trust plans of this pair within 2.5 % on the same prompts: predictions were 2.0 % off on "
+         "average, 2.0 % at most, and the timing noise is ± 2.5 %."),
         ([row(2, 1.2, 1.5), row(4, 1.5, 1.5)], {"precision_percent": 2.5},
-         "Trust plans of this pair within 20.0 %: predictions were 10.0 % off on average, 20.0 % "
-         "at most, more than the timing noise of ± 2.5 %: run a K before you rely on it."),
+         "Trust plans of this pair within 20.0 % on the same prompts: predictions were 10.0 % off "
+         "on average, 20.0 % at most, more than the timing noise of ± 2.5 %: "
+         "run a K before you rely on it."),
         ([row(2, 1.5, 1.5)], {}, "Timing noise is not known: repeat the runs to learn it."),
         ([row(2, 1.5, 1.5)], {"quiet": False, "precision_percent": 9.0}, "Measure again"),
         ([row(2, 1.5, 1.5, doubts=("impossible",))], {}, "Measure again on a quiet machine"),
@@ -55,6 +56,6 @@ def test_the_clocks_noise_is_said_where_it_is_known() -> None:
     assert noise_line({}) == []
     known = {"precision_percent": 2.46, "noise_percent": 0.8, "noise_within_percent": 1.1}
     assert noise_line(known) == [
-        "Timing noise: ± 2.5 % (90 %) in the noisiest row; the baseline differs from itself by "
-        "0.8 %, 90 % of the time within 1.1 %. --time-limit and --repeats allow more timing."
+        "Timing noise: ± 2.5 % (90 %) in the noisiest row; the baseline timed twice differs by "
+        "0.8 % (90 %: at most 1.1 %). --time-limit and --repeats allow more timing."
     ]
