@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from simulator.choice.curve import CurvePoint
 from simulator.choice.plan import Plan
@@ -47,30 +48,57 @@ def _after_runs() -> float:
     return 100 * math.expm1(deviations() * math.sqrt(2) * USUAL_ERROR)
 
 
-def next_lines(plan: Plan) -> list[str]:
-    """Returns a sentence with the next run, the option that adds it, and its expected gain."""
+def next_lines(plan: Plan, *, to: str = "this command") -> list[str]:
+    """Returns a sentence with the next run, the option that adds it, and its expected gain.
+
+    to: the command that takes the option.
+    """
     if plan.advice.next_run is None:
         return []
     gamma, _, rival = following = plan.advice.next_run
+    most, load = plan.acceptance.observed_gamma, plan.setting.load
+    line = partial(
+        next_line,
+        batch=plan.setting.batch,
+        context=None if load is None else load.context,
+        counted=most is not None and (gamma or rival) > most,
+        to=to,
+    )
     if gamma == 0:
-        also = f" and K = {rival}" * (rival > 0)
-        runs = [_added(plan, gamma) for gamma in ((0, rival) if also else (0,))]
-        return [f"Next: run K = 0{also}, and add {' '.join(runs)}."]
+        return [line([0, rival] if rival > 0 else [0])]
     decides = "whether to speculate"
     if rival > 0:
         decides = f"between K = {min(gamma, rival)} and K = {max(gamma, rival)}"
     return [
-        f"Next: run K = {gamma}, and add {_added(plan, gamma)}. It decides "
-        f"{decides}: knowing it is worth {following.gain_percent:.1f} % on average."
+        f"{line([gamma])} It decides {decides}: knowing it is worth "
+        f"{following.gain_percent:.1f} % on average."
     ]
 
 
-def _added(plan: Plan, gamma: int) -> str:
-    """Returns the option `--run …` for a run at gamma; users replace its MS and L by numbers."""
-    most, point = plan.acceptance.observed_gamma, plan.cost.point
-    load = ",length=L" if most is not None and gamma > most else ""
-    if point is not None and point.batch > 1:
-        load += f",batch={point.batch}"
-    if point is not None and point.context != DEFAULT_CONTEXT:
-        load += f",context={point.context}"
-    return f"--run gamma={gamma},tpot=MS{load}"
+def next_line(
+    gammas: Sequence[int],
+    *,
+    batch: int,
+    context: int | None,
+    counted: bool = False,
+    to: str = "this command",
+) -> str:
+    """Returns the sentence that asks for runs at one load, with the options that add them.
+
+    gammas: draft lengths to run; 0 is no speculation.
+    batch, context: load of the runs; context None: it is not known.
+    counted: whether the tokens per call of runs with drafts must be stated, too.
+    to: the command that takes the options.
+    """
+    where = f"at batch {batch}" + f" and context {context}" * (context is not None)
+    known = [f"batch={batch}"] * (batch > 1)
+    known += [f"context={context}"] * (context not in (None, DEFAULT_CONTEXT))
+    runs = [
+        ",".join([f"gamma={gamma}", "tpot=MS", *["length=L"] * (counted and gamma > 0), *known])
+        for gamma in gammas
+    ]
+    what = "MS: milliseconds per token of one request"
+    what += "; L: tokens per call, the mean acceptance length" * any("=L" in run for run in runs)
+    named = " and ".join(f"K = {gamma}" for gamma in gammas)
+    options = " ".join(f"--run {run}" for run in runs)
+    return f"Next: run {named} {where}, and add {options} to {to} ({what})."

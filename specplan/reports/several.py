@@ -54,7 +54,9 @@ def several_json(plans: Sequence[Plan], data: Json) -> dict[str, Any]:
                 "sure": [*filter(None, [odds]), *sure, *following]}  # fmt: skip
     if _by_speed(rows, settings):
         gpus = _by_gpu([rows[at] for at in able])
-        return {"sentence": gpus[0], "sure": [*gpus[1:], *sure]}
+        alone = f"this command with --gpu {rows[best]['gpu']} only"
+        following = next_lines(plans[best], to=alone)
+        return {"sentence": gpus[0], "sure": [*gpus[1:], *sure, *following]}
     gains = bool(rows[best]["advised_gamma"] or rows[best]["test_gamma"])
     opening = f"The largest {'gain' if gains else 'speed-up'} is{places[0]}."
     return {"sentence": f"{opening} {advice_lines(plans[best])[0]}", "sure": sure}

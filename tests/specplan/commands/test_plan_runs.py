@@ -52,9 +52,10 @@ def test_one_run_gives_a_range_and_the_run_to_try_next() -> None:
     assert isinstance(following, dict)
     assert following["gamma"] not in (0, 3)
     text = run("--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85").stdout
-    added = f"--run gamma={following['gamma']},tpot=MS,length=L."
-    assert f"Next: run K = {following['gamma']}, and add {added} It decides" in text
-    assert re.search(r": knowing it is worth \d\.\d % on average", " ".join(text.split()))
+    words = " ".join(text.split())
+    added = f"--run gamma={following['gamma']},tpot=MS,length=L to this command (MS: milliseconds"
+    assert f"Next: run K = {following['gamma']} at batch 1, and add {added}" in words
+    assert re.search(r": knowing it is worth \d\.\d % on average", words)
     assert "ms/token  tokens/s" in text
 
 
@@ -67,7 +68,7 @@ def test_a_stated_acceptance_gives_the_length_that_a_run_lacks() -> None:
     assert run(f"{observed} --run gamma=2,tpot=4.1").exit_code == 0
     models = f"{MODELS} --alpha 0.7"
     text = " ".join(run(f"{models} --batch 16").stdout.split())
-    found = re.search(r"add (--run gamma=0,\S+) (--run gamma=\d+,\S+)\. ", text)
+    found = re.search(r"add (--run gamma=0,\S+) (--run gamma=\d+,\S+) to this command", text)
     assert found is not None
     assert found[1].endswith("tpot=MS,batch=16")
     runs = f"{found[1]} {found[2]}".replace("MS", "9", 1).replace("MS", "8", 1)
