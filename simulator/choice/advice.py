@@ -20,8 +20,6 @@ THRESHOLD = 0.5
 # If probabilities are not calibrated for a kind of draft, the decision is open up to this one. Only
 # where no draw gains (no token is ever accepted, for example) does it need no run.
 UNDECIDED = 0.9
-# Least probabilities of a gain that is "undecided", "likely", and "almost certain".
-OPEN, LIKELY, SURE = 0.4, 0.75, 0.95
 # A measured γ is replaced by a γ whose median speed is higher by this share. To wait for a
 # probability of 90 % instead costs twice as much speed (`benchmarks/published_advice.py`).
 BEATEN = 0.03
@@ -34,24 +32,6 @@ _NOTHING = 1e-12  # deviations below this are rounding errors
 _quadrature = cache(np.polynomial.hermite_e.hermegauss)
 # Maps the longest γ with observed drafts to the largest γ that may be advised.
 Reach = Callable[[int], int]
-
-
-def certainty(probability: float) -> str:
-    """Returns a phrase for the probability of a gain, for example "likely" or "undecided".
-
-    The bounds only choose words; decisions use THRESHOLD and UNDECIDED.
-    """
-    if probability >= SURE:
-        return "almost certain"
-    if probability >= LIKELY:
-        return "likely"
-    return "undecided" if probability >= OPEN else "a loss is likelier"
-
-
-def percentage(probability: float) -> int:
-    """Returns a probability in per cent, rounded so that `certainty` gives the same phrase."""
-    shown = round(100 * probability)
-    return shown if certainty(shown / 100) == certainty(probability) else shown - 1
 
 
 class NextRun(NamedTuple):

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from math import floor
 
-from simulator.choice.advice import OPEN, Advice
+from simulator.choice.advice import Advice
+from simulator.choice.odds import OPEN
 from simulator.traffic.steady import TRUSTED, Steady
 
 Interval = tuple[float, float]

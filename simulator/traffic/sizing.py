@@ -12,7 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from simulator.choice.advice import LIKELY, NEAR, UNDECIDED
+from simulator.choice.advice import NEAR, UNDECIDED
+from simulator.choice.odds import LIKELY
 from simulator.numerics.arguments import Floats
 from simulator.traffic.fleet import Fleet, Goal, Replica, closed_fleet, simulated_fleet
 from simulator.traffic.promise import Limit, Promise, binding, limit_interval, promise

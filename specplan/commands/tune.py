@@ -14,6 +14,7 @@ from engines.tuning.request import AUTO_P_MINS, TuneEngine, TuneOwn, TuneServer,
 from engines.tuning.tuned import TunedRun
 from estimator.model_shapes.gguf_header import is_gguf
 from estimator.writing import builtins, write_json
+from simulator.choice.odds import percentage
 from simulator.numerics.intervals import percent
 from specplan.api.deployed import Deployed
 from specplan.api.deployment import deployment_of
@@ -169,7 +170,7 @@ def tune_command(**_: object) -> None:
 def _best(now: Outlook, gamma: int) -> str:
     if gamma == 0:
         return "gamma 0, the baseline"
-    odds = f", odds of a gain {now.advice.gain_probability:.0%}"
+    odds = f", odds of a gain {percentage(now.advice.gain_probability or 0.0)}"
     return f"gamma {gamma}, {ranged(*now.gain(gamma))} times{odds * (gamma == now.advice.named)}"
 
 

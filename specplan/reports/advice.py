@@ -4,9 +4,10 @@ import math
 from typing import Any
 
 from simulator.acceptance.acceptance import Iid, iid_error
-from simulator.choice.advice import BEATEN, certainty, percentage
+from simulator.choice.advice import BEATEN
 from simulator.choice.break_even import break_even_alpha, break_even_c
 from simulator.choice.curve import baseline_seconds, curve_of, speed_up
+from simulator.choice.odds import certainty, loss_percentage, percentage
 from simulator.choice.plan import Plan
 from simulator.cost.c_by_sizes import assumed_c
 from specplan.reports.deployment import does_not_fit
@@ -76,9 +77,9 @@ def odds_text(plan: Plan) -> str:
     """
     probability = plan.advice.gain_probability
     assert probability is not None
-    words, percent = certainty(probability), f"{percentage(probability)} %"
+    words, percent = certainty(probability), percentage(probability)
     if words == "a loss is likelier":
-        return f"A loss is likelier ({100 - percentage(probability)} %)."
+        return f"A loss is likelier ({loss_percentage(probability)})."
     opening, lower = f"A gain is {words}", plan.alpha - _SHORT
     # An acceptance that was never observed is stated by the user.
     if plan.acceptance.observed_gamma is not None or plan.cost.posterior is None or lower < 0:
@@ -86,7 +87,7 @@ def odds_text(plan: Plan) -> str:
     at = plan.curve.gamma[[plan.advice.named - 1]]
     worse = curve_of(Iid(lower), plan.cost, at, c_hat=plan.c_hat).gains.exceeds(1.0)[0]
     return (
-        f"{opening}: {percent} if acceptance is {plan.alpha:.2g}; {percentage(worse)} % at "
+        f"{opening}: {percent} if acceptance is {plan.alpha:.2g}; {percentage(worse)} at "
         f"{lower:.2g}."
     )
 
@@ -97,7 +98,7 @@ def decision_lines(plan: Plan) -> list[str]:
     named, best, gain = advice.named, advice.best, _gain(plan, advice.named)
     if advice.undecided:
         chance = percentage(advice.gain_probability or 0.0)
-        return [f"Undecided ({chance} %): measure K = 0 and K = {named} first. K = {named} "
+        return [f"Undecided ({chance}): measure K = 0 and K = {named} first. K = {named} "
                 f"gives {gain}.", NOT_CALIBRATED]  # fmt: skip
     doubt = [odds_text(plan)] if plan.curve.in_doubt and named > 0 else []
     if plan_waits(plan):

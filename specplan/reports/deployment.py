@@ -5,7 +5,7 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
-from simulator.choice.advice import certainty, percentage
+from simulator.choice.odds import certainty, percentage
 from simulator.choice.plan import Plan
 from simulator.choice.schedule import Range, last_paying_batch, schedules
 from simulator.cost.setting import CostSetting, Load, Wall
@@ -226,7 +226,7 @@ def _surely(row: Plan, words: str, sentence: str) -> str:
     if sure == words:
         return sentence
     gain = "a gain is unlikely" if sure == "a loss is likelier" else f"a gain is {sure}"
-    return f"At batch {row.setting.batch} {gain} ({percentage(chance or 0)} %)."
+    return f"At batch {row.setting.batch} {gain} ({percentage(chance or 0)})."
 
 
 def _nowhere(rows: Sequence[Plan]) -> str:
@@ -234,4 +234,4 @@ def _nowhere(rows: Sequence[Plan]) -> str:
     chance = max(row.advice.gain_probability or 0.0 for row in rows)
     if certainty(chance) == "a loss is likelier":
         return "Speculation pays at none of these batch sizes."
-    return f"A gain is undecided at these batch sizes (at most {percentage(chance)} %)."
+    return f"A gain is undecided at these batch sizes (at most {percentage(chance)})."

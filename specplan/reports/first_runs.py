@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator.choice.advice import Advice, certainty
+from simulator.choice.advice import Advice
+from simulator.choice.odds import certainty
 from simulator.choice.plan import Plan
 from specplan.reports.kept import plan_waits
 

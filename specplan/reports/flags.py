@@ -7,7 +7,7 @@ from typing import TypeVar
 from engines.kind import EARLIEST, Drafted, Exports, exports_of, methods_of, names_of
 from estimator.progress import notice
 from estimator.traces.traces import Verification
-from simulator.choice.advice import percentage
+from simulator.choice.odds import percentage
 from simulator.choice.plan import Plan
 from simulator.choice.schedule import Range, schedules
 from specplan.reports.advice import odds_text
@@ -194,8 +194,7 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
             )
         return cautious("\n".join([*lines, flags]), first)
     chances = [row.advice.gain_probability or 0 for row in doubtful if row.advised_gamma]
-    ends = dict.fromkeys(str(percentage(chance)) for chance in (min(chances), max(chances)))
-    lines = [f"# The probability of a gain is {' to '.join(ends)} %."]
+    lines = [f"# The probability of a gain is {percentage(*chances)}."]
     crossed = [batch for batch in batches if wall is not None and wall.crossed(batch, 1)]
     if wall is not None and crossed:
         lines.append(

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.choice.advice import certainty, percentage
 from simulator.choice.kept import KeptRun
+from simulator.choice.odds import certainty, percentage
 from simulator.choice.plan import Plan
 from simulator.cost.fitted.runs import Run, pooled
 
@@ -76,7 +76,7 @@ def confirm_line(plan: Plan) -> str:
         return f"{confirm} Until then keep K = 0, no speculation."
     return (
         f"{confirm} Until then keep K = {fastest.gamma}, the fastest run ({fastest.gain:.2f} "
-        f"times): K = {gamma} is faster with a probability of {percentage(fastest.behind)} %."
+        f"times): K = {gamma} is faster with a probability of {percentage(fastest.behind)}."
     )
 
 
@@ -141,5 +141,5 @@ def running_text(plan: Plan, gamma: int) -> str:
     if gamma != advised:
         opening = f"The server runs K = {gamma}. K = {advised} is faster"
     odds = percentage(curve.gains.exceeds_other(advised - 1, rival - 1))
-    sure = f", with a probability of {odds} %" if curve.in_doubt else ""
+    sure = f", with a probability of {odds}" if curve.in_doubt else ""
     return f"{opening}{sure} ({factors[advised]:.2f} against {factors[rival]:.2f} times)."

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
-from simulator.choice.advice import percentage
+from simulator.choice.odds import percentage
 from simulator.numerics.intervals import percent
 
 Json = Mapping[str, Any]
@@ -55,9 +55,9 @@ def odds_sentence(rows: Sequence[Json], parts: Sequence[Part], name: str) -> str
         inside = _inside(rows, group, name)
         low, high = (choose(shown_point(point)[f"{GAIN}_{end}"] for point in inside)
                      for choose, end in ((min, "low"), (max, "high")))  # fmt: skip
-        chances = ends_of([percentage(point["gain_probability"]) for point in inside], "")
+        chances = percentage(*(point["gain_probability"] for point in inside))
         where = _where(group, parts, name)
-        texts.append(f"{low:.2f} to {high:.2f} times and {chances} % {where}")
+        texts.append(f"{low:.2f} to {high:.2f} times and {chances} {where}")
     return f"Intervals ({percent()}) and odds of a gain: {'; '.join(texts)}."
 
 

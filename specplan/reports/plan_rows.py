@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.choice.advice import certainty, percentage
+from simulator.choice.odds import certainty, percentage
 from simulator.choice.plan import Plan
 from simulator.numerics.intervals import percent
 from specplan.reports.deployment import gpus_of
@@ -97,7 +97,7 @@ def columns_of(rows: Sequence[Plan]) -> list[Column[dict[str, Any]]]:
         (True, "tokens/call", "{expected_tokens:.2f}"),
         (True, "speed-up", "{improvement_factor:.2f}"),
         (in_doubt, percent(), "{low:.2f} to {high:.2f}"),
-        (in_doubt, "gain", "{chance} %"),
+        (in_doubt, "gain", "{chance}"),
         (not in_seconds and not in_doubt, "operations", "{operations_factor:.2f}"),
         (in_seconds, MS, "{ms_per_token:.2f}"),
         (in_seconds, TOKENS, "{tokens_per_second:.1f}"),
@@ -114,7 +114,7 @@ def fastest(rows: Sequence[Plan], drafts: Sequence[str]) -> str:
     point, chance = row.point(gamma), row.advice.gain_probability
     if gamma == 0 or (row.advised_gamma == 0 and not row.advice.undecided):
         return f"No draft gains at batch {row.setting.batch}: do not speculate."
-    odds = "" if chance is None else f", a gain is {certainty(chance)} ({percentage(chance)} %)"
+    odds = "" if chance is None else f", a gain is {certainty(chance)} ({percentage(chance)})"
     interval = f" ({percent()}: {point.low:.2f} to {point.high:.2f})" if row.curve.in_doubt else ""
     said = (
         f"{drafts[0]} with K = {gamma} is the fastest at batch {row.setting.batch}: "

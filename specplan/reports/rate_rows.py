@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from simulator.choice.advice import percentage
+from simulator.choice.odds import percentage
 from specplan.reports.table import Column, bounds, shown
 
 Json = Mapping[str, Any]
@@ -92,9 +92,9 @@ def _by_batch(point: Json) -> str:
 
 def _chance(point: Json) -> str:
     chance = point.get("gain_probability")
-    return "-" if chance is None else f"{percentage(chance)} %"
+    return "-" if chance is None else percentage(chance)
 
 
 def _risk(point: Json) -> str:
     risk = point["overload_risk"] if point["stable"] else None
-    return shown(risk, ".0%").replace("%", " %") if risk is None or risk >= 0.01 else "< 1 %"
+    return "-" if risk is None else percentage(risk)

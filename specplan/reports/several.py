@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.choice.advice import percentage
+from simulator.choice.odds import percentage
 from simulator.choice.plan import Plan
 from simulator.numerics.intervals import percent
 from specplan.reports import lengths
@@ -91,7 +91,7 @@ def _gpu_text(point: Json) -> str:
     low, high = (drafting.get(f"{GAIN}_{end}") for end in ("low", "high"))
     ends = "" if low is None else f" ({percent()}: {low:.2f} to {high:.2f})"
     gain = f"{drafting[GAIN]:.2f} times{ends}"
-    odds = "" if chance is None else f", odds of a gain {percentage(chance)} %"
+    odds = "" if chance is None else f", odds of a gain {percentage(chance)}"
     gamma, speed = drafting["gamma"], f"{_advised_speed(point):,.0f} tokens/s"
     if point["first_runs"]:
         faster = f"{drafting['tokens_per_second']:,.0f} tokens/s"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from simulator.choice.odds import percentage
 from simulator.numerics.intervals import percent
 from specplan.reports.day import HOURS, day_sentences
 from specplan.reports.sizing_words import layout
@@ -75,8 +76,9 @@ def draft_columns() -> list[Column[Json]]:
 
     def saved(fleet: Json, text: str) -> str:
         given = fleet["saved_gpus"]
-        known = given is not None and given["low"] is not None and given["high"] is not None
-        return text.format(**given) if known else "-"
+        if given is None or given["low"] is None or given["high"] is None:
+            return "-"
+        return text.format(**given, odds=percentage(given["probability"]))
 
     return [
         ("draft", "{draft}"),
@@ -85,7 +87,7 @@ def draft_columns() -> list[Column[Json]]:
         ("deployed", lambda fleet: f"{fleet['replicas']} × {fleet['gpu']}, {_layout(fleet)}"),
         ("GPUs fewer than without", lambda fleet: saved(fleet, "{value}")),
         (percent(), lambda fleet: saved(fleet, "{low:.0f} to {high:.0f}")),
-        ("fewer", lambda fleet: saved(fleet, "{probability:.0%}").replace("%", " %")),
+        ("fewer", lambda fleet: saved(fleet, "{odds}")),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import floor, inf
 
-from simulator.choice.advice import certainty, percentage
+from simulator.choice.odds import certainty, percentage
 from simulator.numerics.intervals import percent
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.sizing import Saved, Sizing
@@ -63,7 +63,7 @@ def _fewer(saved: Saved, most: int) -> str:
     else:
         known = f"{saved.low:.0f} to {saved.high:.0f} saved"
     words = "unlikely" if saved.probability < _UNLIKELY else certainty(saved.probability)
-    some = f"some saving {words}, {percentage(saved.probability)} %"
+    some = f"some saving {words}, {percentage(saved.probability)}"
     return f"{fewer} ({percent()}: {known}; {some})"
 
 
@@ -77,7 +77,7 @@ def _suffice(sizing: Sizing, best: Fleet) -> str:
     if sizing.sufficient is None:
         return ""
     chance = floor(round(100 * sizing.sufficient, 6))  # never rounded up to 90 %
-    known = f" (suffice{'s' * (best.gpus == 1)} with a probability of {chance} %"
+    known = f" (suffice{'s' * (best.gpus == 1)} with a probability of {percentage(chance / 100)}"
     if sizing.gpus_at is None or (most := sizing.gpus_at[1]) <= best.gpus:
         return f"{known})"
     if most == inf:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator.choice.advice import NEAR, certainty, percentage
+from simulator.choice.advice import NEAR
+from simulator.choice.odds import certainty, percentage
 from simulator.numerics.intervals import percent
 from simulator.traffic.answer import Traffic, TrafficRequest
 from specplan.reports.traffic_limits import (
@@ -77,7 +78,7 @@ def _speeds(points: Sequence[Json]) -> str:
         odds = [f"K = {point['gamma']}"] * several
         if chance is not None and speed_up is not None:
             words = certainty(chance).replace("a loss is likelier", "unlikely")
-            odds.append(f"{gain}{words}, {percentage(chance)} %")
+            odds.append(f"{gain}{words}, {percentage(chance)}")
             gain = ""
         faster = "carried only with drafts" if speed_up is None else f"{speed_up:.2f} times as fast"
         parts.append(f"{faster} at {at}" + f" ({'; '.join(odds)})" * bool(odds))

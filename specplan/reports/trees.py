@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from engines.kind import exports_of, methods_of
-from simulator.choice.advice import Advice, percentage
+from simulator.choice.advice import Advice
+from simulator.choice.odds import percentage
 from simulator.cost.cost import Cost
 from simulator.cost.fitted.contradictions import contradictions
 from simulator.schemes.tree_choice import TreeChoice, TreePlan
@@ -155,12 +156,11 @@ def _undecided(rows: Sequence[TreeRow]) -> list[str]:
     some = {row.cost.setting.batch: row.advice for row in rows if row.advice.undecided}
     if not some:
         return []
-    odds = sorted(percentage(advice.gain_probability or 0.0) for advice in some.values())
-    share = " to ".join(map(str, sorted({odds[0], odds[-1]})))
+    odds = percentage(*(advice.gain_probability or 0.0 for advice in some.values()))
     where = f" at batch {', '.join(map(str, some))}" if len(some) < len(rows) else ""
     gammas = sorted({0, *(advice.named for advice in some.values())})
     first = " and ".join(f"K = {gamma}" for gamma in gammas)
-    return [f"Undecided{where} ({share} % for a gain of the chain): measure {first} first."]
+    return [f"Undecided{where} ({odds} for a gain of the chain): measure {first} first."]
 
 
 def _advised(rows: Sequence[TreeRow]) -> list[str]:

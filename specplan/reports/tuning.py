@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engines.tuning.tuned import Advised, Tuned, TunedRun
-from simulator.choice.advice import certainty, percentage
+from simulator.choice.odds import certainty, loss_percentage, percentage
 from simulator.numerics.intervals import percent
 from specplan.reports.table import GAMMA, MS, Column, folded, interval, table
 
@@ -44,8 +44,8 @@ def _odds(best: Advised) -> str:
         return ""
     odds, share = certainty(best.gain_probability), percentage(best.gain_probability)
     if odds == "a loss is likelier":
-        return f"A loss is likelier ({100 - share} %)."
-    return f"A gain is {odds} ({share} %)."
+        return f"A loss is likelier ({loss_percentage(best.gain_probability)})."
+    return f"A gain is {odds} ({share})."
 
 
 def _against(best: Advised, runs: Sequence[TunedRun]) -> str:
@@ -59,9 +59,9 @@ def _against(best: Advised, runs: Sequence[TunedRun]) -> str:
     compared = (
         f" ({times[best.gamma]:.2f} against {times[rival]:.2f} ms per token)" if known else ""
     )
-    text = f"K = {best.gamma} is faster than K = {rival} with a probability of {share} %{compared}."
-    near = " Within 1 % the smaller K is advised." if share < 50 and best.gamma < rival else ""
-    return text + near
+    text = f"K = {best.gamma} is faster than K = {rival} with a probability of {share}{compared}."
+    smaller = rivals[rival] < 0.5 and best.gamma < rival
+    return text + " Within 1 % the smaller K is advised." * smaller
 
 
 def knobs(row: TunedRun | Advised) -> str:
@@ -103,14 +103,14 @@ def _planned(tuned: Tuned) -> str:
         if not run.measured and not run.note:
             best_here = best.get((run.concurrency, run.gamma))
             times = "-" if best_here is None else interval(best_here, "improvement_factor")
-            rows.append(
-                {"run": run, "times": times, "odds": best_here and best_here.gain_probability}
-            )
+            chance = None if best_here is None else best_here.gain_probability
+            odds = None if chance is None else percentage(chance)
+            rows.append({"run": run, "times": times, "odds": odds})
     columns: list[Column[dict[str, Any]]] = [
         ("at once", "{run.concurrency}"),
         (GAMMA, "{run.gamma}"),
         (f"times the baseline [{percent()}]", "{times}"),
-        ("odds of a gain", "{odds:.0%}"),
+        ("odds of a gain", "{odds}"),
         (f"{MS} [{percent()}]", lambda cells: interval(cells["run"], "expected_ms_per_token")),
     ]
     return table(rows, columns)

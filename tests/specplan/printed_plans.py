@@ -22,7 +22,8 @@ def table_of(text: str) -> list[dict[str, str]]:
             break
         row, words = {}, line.split()
         for name in headers:
-            count = 1 if words and words[0] == "-" else HEADERS[name]
+            first = words[0] if words else ""
+            count = 1 if first == "-" else HEADERS[name] + (first in ("over", "under"))
             row[name], words = " ".join(words[:count]), words[count:]
         rows.append(row | {"note": " ".join(words)})
     return rows

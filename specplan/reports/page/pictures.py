@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from simulator.choice.odds import percentage
 from specplan.reports import table
 from specplan.reports.page.words import words_in
 
@@ -216,4 +217,4 @@ def between(low: float | None, high: float | None, digits: int = 2) -> str:
 
 def chance(probability: float | None) -> str:
     """Returns a probability in per cent; a dash for None."""
-    return table.shown(probability, ".0%").replace("%", " %")
+    return "-" if probability is None else percentage(probability)

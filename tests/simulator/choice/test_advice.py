@@ -3,16 +3,8 @@
 import numpy as np
 import pytest
 
-from simulator.choice.advice import (
-    REPEAT,
-    THRESHOLD,
-    UNDECIDED,
-    WORTH,
-    Advice,
-    advise,
-    certainty,
-    percentage,
-)
+from simulator.choice.advice import REPEAT, THRESHOLD, UNDECIDED, WORTH, Advice, advise
+from simulator.choice.odds import certainty
 from simulator.numerics.intervals import Forecast
 
 GAMMAS = np.array([1, 3, 5])
@@ -97,18 +89,6 @@ def test_only_a_loss_in_every_draw_needs_no_run() -> None:
     assert odds(0.02, calibrated=False).test_gamma == 3
     never = advise(GAMMAS, law(0.9, 0.8, 0.7, deviation=0.01), calibrated=False)
     assert (never.gamma, never.test_gamma, never.gain_probability) == (0, None, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("probability", "words"),
-    [(1.0, "almost certain"), (0.95, "almost certain"), (0.9499, "likely"), (0.75, "likely"),
-     (0.7499, "undecided"), (0.4, "undecided"), (0.3999, "a loss is likelier"),
-     (0.0, "a loss is likelier")],
-)  # fmt: skip
-def test_words_follow_the_probability(probability: float, words: str) -> None:
-    assert certainty(probability) == words
-    assert certainty(percentage(probability) / 100) == words
-    assert abs(percentage(probability) - 100 * probability) < 1
 
 
 def test_almost_certain_is_an_interval_above_one() -> None:

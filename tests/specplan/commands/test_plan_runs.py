@@ -237,7 +237,7 @@ def test_an_export_names_the_gap_in_the_runs_and_odds_once() -> None:
     assert "Batch 32 has no run without speculation" in warned
     assert "63 batch sizes from 2 to 64 lie beyond your runs" in warned
     sure = run(f"{COMPLETE.replace('1:64:7', '1,32')} --draft-kind eagle3 --export vllm").stdout
-    assert "# The probability of a gain is 100 %." in sure
+    assert "# The probability of a gain is over 99 %." in sure
 
 
 MODELS = (

@@ -16,7 +16,10 @@ pytestmark = pytest.mark.usefixtures("few_requests")
 @pytest.mark.parametrize(
     ("saved", "words"),
     [
-        (Saved(3, 1, 4, 1.0), "3 GPUs fewer (90 %: 1 to 4; some saving almost certain, 100 %)."),
+        (
+            Saved(3, 1, 4, 1.0),
+            "3 GPUs fewer (90 %: 1 to 4; some saving almost certain, over 99 %).",
+        ),
         (Saved(1, -8, 4, 0.65), "1 GPU fewer (90 %: -8 to 4; some saving undecided, 65 %)."),
         (Saved(0, -2, 2, 0.45), "as many GPUs (90 %: -2 to 2 saved; some saving undecided, 45 %)."),
         (Saved(-2, -4, 0, 0.02), "2 GPUs more (90 %: -4 to 0 saved; some saving unlikely, 2 %)."),
@@ -28,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("few_requests")
         (
             Saved(3, inf, inf, 1.0),
             "3 GPUs fewer (90 %: without speculation more than {most}; some saving almost certain, "
-            "100 %).",
+            "over 99 %).",
         ),
         (Saved(3), "3 GPUs fewer."),
     ],
