@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from estimator.draft_names.kind import one_draft
-from estimator.loading.pairs import LoadedPair, load, parse_policies, require_rule
+from estimator.loading.pairs import LoadedPair, load, parse_policies
 from estimator.requests import GAMMA, Generate, GenerateAlone, GenerateBeams
 from estimator.rule_names import acceptance_rule
 from estimator.settings import FIXED, MAX_GAMMA, draft_sampling
 from estimator.timing.arms import adaptive
 from estimator.timing.precision import Timing
 from estimator.timing.threads import require_one_process
-from reference.beams import BeamSearch, BeamSettings, beam_search, require_widths
+from reference.beams import BeamSearch, BeamSettings, beam_search
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling, seeded
 from reference.records import StopStrings
@@ -41,8 +40,6 @@ def loaded(request: GenerateAlone, gammas: Sequence[int] = ()) -> LoadedPair:
     gammas: draft lengths for which forward passes are compiled.
     """
     require_one_process("generate")
-    if "" in request.stop_strings:
-        raise ValueError("a stop string must have at least one character, got ''")
     pair = load(
         request.models,
         request.text,
@@ -86,7 +83,6 @@ def generate(request: Generate) -> Started:
     rule = acceptance_rule(request.verification, request.lenience)
     sampling = request.sampling.at(request.temperature)
     drafted_by = draft_sampling(sampling, request.draft_temperature)
-    require_rule([one_draft(request.models)], rule)
     fixed = request.policy_name == FIXED
     pair = loaded(request, [gamma] if fixed else [GAMMA, most])
     target, stopping = pair.target, pair.stopping
@@ -103,13 +99,10 @@ def generate(request: Generate) -> Started:
 def generate_beams(request: GenerateBeams) -> tuple[BeamSearch, list[str]]:
     """Returns the likeliest continuations of one prompt, as beams and as texts."""
     require_one_process("generate")
-    require_widths(request.beams, request.draft_width)
-    name = one_draft(request.models)
     loaded = load(request.models, request.text, prompt=request.prompt)
     [drafter_of] = loaded.drafters.values()
     drafter = drafter_of(Sampling(0.0))
-    if not isinstance(drafter, ModelDrafter):
-        raise ValueError(f"draft must be a model for `decoder` beam, got {name}")
+    assert isinstance(drafter, ModelDrafter)  # the request refuses others
     [ids] = loaded.prompts
     stopping = loaded.stopping
     longest = len(loaded.target.beginning(ids)) + stopping.max_new_tokens

@@ -4,15 +4,19 @@ from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
-from estimator.rule_names import VERIFICATION
+from estimator.draft_names.kind import draft_names, one_draft
+from estimator.draft_names.suitable import require_draft_models, require_measurable
+from estimator.rule_names import VERIFICATION, require_rule
 from estimator.settings import (
     FIXED,
     MAX_GAMMA,
+    STOPPING,
     ModelSettings,
     PromptSource,
     SamplingSettings,
     TargetSettings,
     TimedPair,
+    require_policies,
     require_read_lengths,
 )
 
@@ -46,6 +50,10 @@ class Measure(TimedPair):
     output: Path | None = None
 
     def __post_init__(self) -> None:
+        require_measurable(self.models)
+        require_rule((), self.verification, None)
+        if min(self.batches, default=1) < 1:
+            raise ValueError(f"batch must be at least 1, got {min(self.batches)}")
         if self.context is not None and not self.batches:
             raise ValueError("context needs a batch whose passes are timed, got none")
         if self.context is not None and min(self.context) < 1:
@@ -124,6 +132,14 @@ class Validate(TimedPair):
 
     def __post_init__(self) -> None:
         require_read_lengths(self.policy_names, self.gammas, self.max_gamma)
+        require_policies(self.policy_names, self.gammas or ())
+        require_rule(draft_names(self.models), self.verification, self.lenience)
+
+    @property
+    def replayed(self) -> bool:
+        """Whether replay can predict any row, given policies, lenience and temperatures."""
+        known = {FIXED, *STOPPING} & {name.partition(":")[0] for name in self.policy_names}
+        return bool(known) and (self.lenience in (None, 1) or 0 in self.temperatures)
 
     @property
     def longest(self) -> int:
@@ -151,6 +167,10 @@ class GenerateAlone:
     stop_strings: tuple[str, ...] = ()
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if "" in self.stop_strings:
+            raise ValueError("a stop string must have at least one character, got ''")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generate(GenerateAlone):
@@ -170,7 +190,10 @@ class Generate(GenerateAlone):
     lenience: float | None = None
 
     def __post_init__(self) -> None:
+        GenerateAlone.__post_init__(self)
         require_read_lengths((self.policy_name,), self.gamma, self.max_gamma)
+        require_policies((self.policy_name,), () if self.gamma is None else (self.gamma,))
+        require_rule((one_draft(self.models),), self.verification, self.lenience)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +210,14 @@ class GenerateBeams:
     beams: int = BEAMS
     draft_beams: int | None = None
     gamma: int = GAMMA
+
+    def __post_init__(self) -> None:
+        one_draft(self.models)
+        require_draft_models(self.models, "for `decoder` beam")
+        if self.draft_width < self.beams:
+            raise ValueError(
+                f"draft_beams must be at least beams, {self.beams}, got {self.draft_width}"
+            )
 
     @property
     def draft_width(self) -> int:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from estimator.draft_names.kind import parse_drafter
+from reference.sampling_ranges import require_lenience
 
 if TYPE_CHECKING:
     from reference.rules import Rule
@@ -47,12 +50,24 @@ VERIFICATION = next(iter(RULES))
 
 
 def acceptance_rule(verification: str = VERIFICATION, lenience: float | None = None) -> Rule:
-    """Returns the named acceptance rule; lenience: in (0, 1]; None: 1.
+    """Returns the named acceptance rule; lenience: in (0, 1]; None: 1."""
+    return RULES[verification].rule(1.0 if lenience is None else lenience)
 
-    Raises ValueError if the rule cannot have this lenience.
+
+def require_rule(drafts: Iterable[str], verification: str, lenience: float | None) -> None:
+    """Refuses a lenience that the rule cannot have, and drafts that the rule cannot verify.
+
+    Drafts with several continuations of one text need the strict rule: `token`, lenience 1.
     """
-    named = RULES[verification]
     lenience = 1.0 if lenience is None else lenience
-    if lenience != 1 and not named.lenient:
+    if lenience != 1 and not RULES[verification].lenient:
         raise ValueError(f"lenience must be 1 under {verification} verification, got {lenience}")
-    return named.rule(lenience)
+    require_lenience(lenience)
+    if verification == VERIFICATION and lenience == 1:
+        return
+    for draft in drafts:
+        if parse_drafter(draft).branches:
+            got = verification if lenience == 1 else f"lenience {lenience:g}"
+            raise ValueError(
+                f"draft {draft} branches and must be verified by the strict rule, got {got}"
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,9 @@ if TYPE_CHECKING:
 
 # Longest draft; predictions keep this many numbers per text and resample them.
 MOST_GAMMA = 1000
-# The policy with one draft length, and the default of the longest draft of other policies.
-FIXED = "fixed"
+# The policy with one draft length, others, and the default of the longest draft of the others.
+FIXED, ADAPTIVE, HEURISTIC = "fixed", "adaptive", "heuristic"
+STOPPING = CONFIDENCE, _ = "confidence", "product"
 MAX_GAMMA = 16
 # Default number of tokens of a prompt from library sources.
 EMBEDDED_PROMPT_TOKENS = 64
@@ -175,6 +177,30 @@ def draft_sampling(sampling: Sampling, draft_temperature: float | None) -> Sampl
         return replace(sampling, temperature=draft_temperature)
     except ValueError as error:
         raise ValueError(f"draft_{error}") from error
+
+
+def require_policies(names: Sequence[str], gammas: Sequence[int]) -> None:
+    """Refuses unknown policies, thresholds outside [0, 1] and draft lengths out of range."""
+    for name in names:
+        family, _, value = name.partition(":")
+        if family in STOPPING:
+            if not 0 <= _number(value) <= 1:
+                raise ValueError(f"policy {family}:P needs a threshold P in [0, 1], got {name!r}")
+        elif name not in (FIXED, ADAPTIVE, HEURISTIC):
+            raise ValueError(
+                "policy must be fixed, heuristic, confidence:P, product:P or adaptive, got "
+                f"{name!r}"
+            )
+    for gamma in gammas:
+        if not 1 <= gamma <= MOST_GAMMA:
+            raise ValueError(f"gamma must lie in [1, {MOST_GAMMA}], got {gamma}")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def require_read_lengths(policy_names: tuple[str, ...], gamma: object, max_gamma: object) -> None:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from reference.laws import Dense, Laws, OneHot
+from reference.sampling_ranges import require_lenience
 
 
 class Rule(Protocol):
@@ -108,8 +109,7 @@ class Lenient:
     lenience: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.lenience <= 1:
-            raise ValueError(f"lenience must lie in (0, 1], got {self.lenience}")
+        require_lenience(self.lenience)
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""The ranges of sampling settings, which can be checked without PyTorch."""
+"""The ranges of settings of sampling and verification, checked without PyTorch."""
 
 LEAST_TEMPERATURE = 1e-6
 
@@ -25,3 +25,9 @@ def require_sampling(
         raise ValueError(f"min_p must lie in [0, 1], got {min_p}")
     if not 0 < repetition_penalty < float("inf"):
         raise ValueError(f"repetition_penalty must be finite and above 0, got {repetition_penalty}")
+
+
+def require_lenience(lenience: float) -> None:
+    """Refuses a lenience outside (0, 1]; for its meaning see `reference.rules.Lenient`."""
+    if not 0 < lenience <= 1:
+        raise ValueError(f"lenience must lie in (0, 1], got {lenience}")

@@ -16,6 +16,7 @@ from estimator.draft_names.kind import (
 )
 from estimator.settings import ModelSettings
 from reference.models import folders
+from reference.models.matching import decoder_layers, require_alike, require_exit
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class HuggingFace(ModelKind):
         if tokenizer is None:
             folders.require_folder(self.name)
             if target != EMBEDDED and not settings.trust_remote_code:
-                folders.require_alike_vocabularies(target, self.name)
+                require_alike(target, self.name)
             return
         from reference.models.huggingface import load_tokenizer, require_same_tokenizer
 
@@ -89,6 +90,14 @@ class EarlyExit(ModelKind):
     @classmethod
     def of_value(cls, value: str, text: str) -> Self:
         return cls(positive(value, "exit:N", text))
+
+    def require(self, target: str, *, tokenizer: Any, settings: ModelSettings) -> None:
+        from reference.models.embedded import weights_folder
+
+        source = str(weights_folder("target")) if target == EMBEDDED else target
+        layers = decoder_layers(source)
+        if layers is not None:
+            require_exit(self.layers, layers, target)
 
     def model(self, context: LoadContext) -> DraftModel:
         from reference.models.architectures import early_exit
@@ -123,8 +132,11 @@ class Eagle3Name(DrafterKind):
                     "head's folder, or train one with: specplan heads train --kind eagle3"
                 )
         elif tokenizer is None:
+            folders.require_file(
+                self.folder, folders.CONFIGURATION, "eagle3 must be a folder with a head"
+            )
             if target != EMBEDDED and not settings.trust_remote_code:
-                folders.require_alike_vocabularies(target, self.folder)
+                require_alike(target, self.folder)
         elif (Path(self.folder) / "tokenizer.json").is_file():
             from reference.models.huggingface import load_tokenizer, require_same_tokenizer
 

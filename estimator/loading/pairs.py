@@ -2,47 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from estimator.draft_names.kind import (
-    EMBEDDED,
-    DrafterKind,
-    DrafterOf,
-    LoadContext,
-    draft_names,
-    parse_drafter,
-    walk,
-)
+from estimator.draft_names.kind import EMBEDDED, DrafterOf, LoadContext, walk
+from estimator.draft_names.suitable import named_drafters, require_placeable
 from estimator.loading.folders import model_files, target_source
 from estimator.progress import notice
 from estimator.prompts.files import Prompt
 from estimator.prompts.prompts import encoded_prompts, wanted_prompts
 from estimator.settings import (
+    ADAPTIVE,
+    CONFIDENCE,
     FIXED,
-    MOST_GAMMA,
+    HEURISTIC,
     ModelSettings,
     PromptSource,
     SamplingSettings,
     TargetSettings,
+    require_policies,
 )
 from reference.models.architectures import CausalModel
 from reference.models.cached_model import CachedModel
 from reference.models.compiled_model import CompiledModel, CompileError
+from reference.models.device_maps import parse_device_map
 from reference.models.huggingface import (
-    DeviceMap,
     end_ids,
     load_model,
     load_tokenizer,
-    parse_device_map,
     resolve_device,
     unapplied_settings,
 )
 from reference.policies import Confidence, Fixed, Heuristic, Policy, Product
 from reference.records import Stopping
-from reference.rules import Rule, Strict
 
 # Settings that only some kinds of drafters read.
 OF_SOME_KINDS = ("lattice_k", "rescoring_weight")
@@ -67,15 +61,6 @@ class LoadedPair:
     origins: list[str]
 
 
-def require_rule(drafts: Iterable[str], rule: Rule) -> None:
-    """Refuses drafts with several continuations of one text unless the rule is `Strict`."""
-    for draft in drafts:
-        if parse_drafter(draft).branches and not isinstance(rule, Strict):
-            raise ValueError(
-                f"draft {draft} branches and must be verified by the strict rule, got {rule.name}"
-            )
-
-
 def load(
     models: TargetSettings,
     text: PromptSource,
@@ -96,14 +81,13 @@ def load(
     """
     target_name = EMBEDDED if models.target is None else models.target
     texts = wanted_prompts(text, prompt)
-    drafts = draft_names(models) if isinstance(models, ModelSettings) else ()
     both = models if isinstance(models, ModelSettings) else ModelSettings()
-    names = {name: parse_drafter(name) for name in drafts}
+    names = named_drafters(models)
     parts = [part for drafter in names.values() for part in walk(drafter)]
-    device_map = _device_map(models, parts, compiling=compiling)
     for setting in OF_SOME_KINDS:
         if getattr(both, setting) is not None and all(setting not in part.reads for part in parts):
             raise ValueError(f"{setting} is not read by draft {', '.join(names)}")
+    require_placeable(models, compiling=compiling)
     device = resolve_device(models.device)
     source = target_source(target_name)
     tokenizer = load_tokenizer(source, trust_remote_code=models.trust_remote_code)
@@ -113,7 +97,7 @@ def load(
     target = load_model(
         source,
         device=device,
-        device_map=device_map,
+        device_map=None if models.device_map is None else parse_device_map(models.device_map),
         dtype=models.dtype,
         trust_remote_code=models.trust_remote_code,
     )
@@ -133,27 +117,6 @@ def load(
     texts = texts or [Prompt("")] * len(prompts)
     stopping = Stopping(text.max_new_tokens, end_ids(target.module, tokenizer))
     return LoadedPair(target, tokenizer, drafters, prompts, texts, stopping, origins)
-
-
-def _device_map(
-    models: TargetSettings, parts: Iterable[DrafterKind], *, compiling: str
-) -> DeviceMap | None:
-    """Returns how the target's layers are divided among devices; None: one device has all."""
-    if compiling != "off":
-        for why in filter(None, (part.uncompiled for part in parts)):
-            raise ValueError(f"compile cannot be given with {why}")
-    if models.device_map is None:
-        return None
-    if models.device != "auto":
-        raise ValueError(
-            f"device and device_map cannot both be given, got {models.device} and "
-            f"{models.device_map}"
-        )
-    if compiling != "off":
-        raise ValueError("compile cannot be given with device_map: passes go from device to device")
-    for why in filter(None, (part.unspread for part in parts)):
-        raise ValueError(f"device_map cannot be given with {why}")
-    return parse_device_map(models.device_map)
 
 
 def _warn_of_unapplied_settings(target: CachedModel, sampling: SamplingSettings) -> None:
@@ -190,9 +153,7 @@ def _with_passes(
         return model
 
 
-ADAPTIVE, HEURISTIC = "adaptive", "heuristic"
 FIRST_HEURISTIC_GAMMA = 5
-STOPPING = {"confidence": Confidence, "product": Product}
 
 
 def parse_policies(
@@ -203,29 +164,18 @@ def parse_policies(
     `adaptive` has the value None, because it needs costs that are measured later.
     max_gamma: longest draft of the policies other than `fixed`.
     """
+    require_policies(names, gammas)
     policies: dict[str, Policy | None] = {}
     for name in names:
         family, _, value = name.partition(":")
         if name == FIXED:
-            for gamma in gammas:
-                if not 1 <= gamma <= MOST_GAMMA:
-                    raise ValueError(f"gamma must lie in [1, {MOST_GAMMA}], got {gamma}")
-                policies[f"gamma {gamma}"] = Fixed(gamma)
+            policies |= {f"gamma {gamma}": Fixed(gamma) for gamma in gammas}
         elif name == ADAPTIVE:
             policies[name] = None
         elif name == HEURISTIC:
             start = min(FIRST_HEURISTIC_GAMMA, max_gamma)
             policies[name] = Heuristic(start=start, most=max_gamma)
-        elif family in STOPPING:
-            try:
-                policies[name] = STOPPING[family](threshold=float(value), most=max_gamma)
-            except ValueError as error:
-                raise ValueError(
-                    f"policy {family}:P needs a threshold P in [0, 1], got {name!r}"
-                ) from error
         else:
-            raise ValueError(
-                "policy must be fixed, heuristic, confidence:P, product:P or adaptive, got "
-                f"{name!r}"
-            )
+            stopping = Confidence if family == CONFIDENCE else Product
+            policies[name] = stopping(threshold=float(value), most=max_gamma)
     return policies

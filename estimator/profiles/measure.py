@@ -83,10 +83,6 @@ def _ready(request: Measure, processes: Processes) -> _Ready:
     The draft is None without batch sizes. Raises ValueError for each setting that would fail later.
     """
     name = one_draft(request.models)
-    unmeasured = parse_drafter(name).unmeasured
-    if unmeasured is not None:
-        what, _, instead = unmeasured.partition(": ")
-        raise ValueError(f"draft must not be {what}, got {name}: {instead}")
     if request.models.device_map is not None and processes.here > 1:
         raise ValueError(
             "device_map needs a machine's devices for one process, got "

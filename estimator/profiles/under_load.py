@@ -112,13 +112,11 @@ def require_load(
 
     loads: pairs (batch, tokens in each cache).
     """
-    batches, context = [batch for batch, _ in loads], max(context for _, context in loads)
+    context = max(context for _, context in loads)
     decoder = isinstance(target, CausalModel)
     if not isinstance(draft, CachedModel) or not decoder:
         got = f"draft {draft_name}" if decoder else f"{target.name} ({target.kind})"
         raise ValueError(f"batch must be of a decoder-only target and a draft model, got {got}")
-    if min(batches) < 1:
-        raise ValueError(f"batch must be at least 1, got {min(batches)}")
     for model in (target, draft):
         if isinstance(model, RecurrentModel):
             raise ValueError(

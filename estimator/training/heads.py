@@ -70,7 +70,6 @@ def training_of(
 
 def train_eagle3(request: TrainEagle3, progress: Progress = SILENT) -> dict[str, Any]:
     """Trains and writes a head; returns a summary with its acceptance on held-out text."""
-    schedule_of(request)  # refuses its settings before any text or model is read
     stream = stream_of(request, load_named_tokenizer(request.target), progress)
     length = min(request.window, len(stream) // 2)
     if length < request.unrolled + 2:

@@ -1,5 +1,6 @@
 """Requests for training: n-gram models and heads."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -59,6 +60,12 @@ class ScoreNgram:
     force: bool = False
 
 
+def require_rate(rate: float) -> None:
+    """Refuses a peak learning rate that is not finite and above 0."""
+    if not 0 < rate < math.inf:
+        raise ValueError(f"rate must be finite and above 0, got {rate}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadTraining:
     """Settings of heads to train on text.
@@ -94,6 +101,10 @@ class HeadTraining:
     def __post_init__(self) -> None:
         if self.output.exists():
             raise ValueError(f"output must not exist yet, got {self.output}")
+        from ngram.training.corpus import corpus_files
+
+        require_rate(self.rate)
+        corpus_files(self.sources)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

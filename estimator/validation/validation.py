@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from estimator.draft_names.kind import draft_names
-from estimator.loading.pairs import STOPPING, load, parse_policies, require_rule
+from estimator.loading.pairs import load, parse_policies
 from estimator.progress import SILENT, Progress
 from estimator.requests import GAMMAS, Validate
 from estimator.rule_names import acceptance_rule
-from estimator.settings import FIXED, draft_sampling
+from estimator.settings import draft_sampling
 from estimator.timing import arms
 from estimator.timing.batched import Prompts
 from estimator.timing.precision import Timing, precision_percent, timings
@@ -53,13 +52,6 @@ def policies_of(request: Validate) -> Policies:
     return parse_policies(request.policy_names, gammas=gammas, max_gamma=request.longest)
 
 
-def replayed(request: Validate) -> bool:
-    """Returns whether replay can predict any row, given policies, rule and temperatures."""
-    rule = acceptance_rule(request.verification, request.lenience)
-    known = {FIXED, *STOPPING} & {name.partition(":")[0] for name in request.policy_names}
-    return bool(known) and (rule.lossless or 0 in request.temperatures)
-
-
 def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Validation]:
     """Yields a validation for each draft and temperature, as soon as it is measured."""
     require_one_process("validate")
@@ -70,7 +62,6 @@ def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Vali
             request.sampling.at(temperature) for temperature in dict.fromkeys(request.temperatures)
         ]
         drafting = [draft_sampling(sampling, request.draft_temperature) for sampling in targets]
-        require_rule(draft_names(request.models), rule)
         fixed = [policy.value for policy in policies.values() if isinstance(policy, Fixed)]
         loaded = load(
             request.models,

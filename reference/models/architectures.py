@@ -11,6 +11,7 @@ from transformers import Cache, DynamicCache, EncoderDecoderCache
 from transformers.cache_utils import DynamicLayer
 
 from reference.models.cached_model import ENCODER_POSITIONS, CachedModel, is_spread, position_limit
+from reference.models.matching import require_exit
 from reference.models.memory import RoomyLayer, layer_stack
 from reference.models.model import FittedModel, Model
 from reference.models.text_tree import tree_mask
@@ -178,11 +179,7 @@ def early_exit(target: CachedModel, layers: int) -> CachedModel:
         )
     decoder = target.module.get_decoder()
     name, stack = layer_stack(target.module, what="an early exit", name=target.name)
-    if not 1 <= layers < len(stack):
-        raise ValueError(
-            f"an early exit must come after at least 1 layer and before the last of the "
-            f"{len(stack)} layers of {target.name}, got {layers}"
-        )
+    require_exit(layers, len(stack), target.name)
     path = next(path for path, module in target.module.named_modules() if module is decoder)
     module = with_child(target.module, f"{path}.{name}", nn.ModuleList(stack[:layers]))
     return type(target)(module, f"exit:{layers}")

@@ -2,8 +2,10 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 CONFIGURATION = "config.json"
+WEIGHTS = ("*.safetensors", "*.bin", "*.index.json")
 TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "*.spm", "*.tiktoken")
 ADVICE = "name a folder that save_pretrained wrote, or a model of the Hugging Face hub"
 
@@ -11,9 +13,22 @@ ADVICE = "name a folder that save_pretrained wrote, or a model of the Hugging Fa
 def require_folder(name: str) -> None:
     """Refuses a path that cannot be loaded as model and tokenizer."""
     path = Path(name)
+    described = (path / CONFIGURATION).is_file()
     reason = _missing(path, tokenizer=True)
-    if reason is not None and not (path / CONFIGURATION).is_file():
+    if reason is not None and not described:
         raise ValueError(f"tokenizer {name!r} could not be loaded: {reason}; {ADVICE}")
+    if described and not any(file for pattern in WEIGHTS for file in path.glob(pattern)):
+        raise ValueError(f"model {name!r} could not be loaded: the folder has no weights; {ADVICE}")
+    if described and not configuration_of(name):
+        raise ValueError(
+            f"model {name!r} could not be loaded: its {CONFIGURATION} is no JSON object; {ADVICE}"
+        )
+
+
+def require_file(folder: str | Path, file: str, what: str) -> None:
+    """Refuses a folder without a file. what: what the folder must be, for the message."""
+    if not (Path(folder) / file).is_file():
+        raise ValueError(f"{what}, got {folder} without {file}")
 
 
 def _missing(path: Path, *, tokenizer: bool) -> str | None:
@@ -50,40 +65,7 @@ def _first_line(error: Exception) -> str:
     return line if isinstance(error, OSError | ValueError) else f"{type(error).__name__}: {line}"
 
 
-def require_alike_vocabularies(target: str, draft: str) -> None:
-    """Refuses two models whose files have different vocabularies, without loading PyTorch.
-
-    Reads tokenizer.json of folders and of the hub's cache; a model without that file is not judged.
-    """
-    both = [(name, _vocabulary(name)) for name in (target, draft)]
-    (_, of_target), (_, of_draft) = both
-    if of_target and of_draft and of_target != of_draft:
-        raise ValueError(different_tokenizers(*((name, len(tokens)) for name, tokens in both)))
-
-
-def different_tokenizers(target: tuple[str, int], draft: tuple[str, int]) -> str:
-    """Returns the message that two models, each a name and its number of tokens, do not match."""
-    return (
-        f"target and draft must share one tokenizer, got {target[0]} with {target[1]} tokens and "
-        f"{draft[0]} with {draft[1]}"
-    )
-
-
-def _vocabulary(name: str) -> dict[str, int]:
-    """Returns a model's tokens with their ids; empty if its files do not state them."""
-    tokenizer, settings = _file(name, "tokenizer.json"), _file(name, "tokenizer_config.json")
-    try:
-        parsed = json.loads(tokenizer.read_bytes()) if tokenizer else {}
-        tokens = dict(parsed["model"]["vocab"])
-        tokens |= {added["content"]: added["id"] for added in parsed["added_tokens"]}
-        more = json.loads(settings.read_bytes()) if settings else {}
-        named = more.get("added_tokens_decoder", {}).items()
-        return tokens | {added["content"]: int(number) for number, added in named}
-    except (ValueError, KeyError, TypeError, OSError):
-        return {}
-
-
-def _file(name: str, file: str) -> Path | None:
+def file_of(name: str, file: str) -> Path | None:
     """Returns a file of a model's folder, or of the hub's cache; None if neither has it."""
     if Path(name).is_dir():
         return path if (path := Path(name) / file).is_file() else None
@@ -94,3 +76,13 @@ def _file(name: str, file: str) -> Path | None:
     except (ImportError, ValueError):
         return None
     return Path(cached) if isinstance(cached, str) else None
+
+
+def configuration_of(name: str) -> dict[str, Any]:
+    """Returns the settings in a model's config.json; empty if there is none that can be read."""
+    path = file_of(name, CONFIGURATION)
+    try:
+        settings = json.loads(path.read_bytes()) if path else {}
+    except (ValueError, OSError):
+        return {}
+    return settings if isinstance(settings, dict) else {}

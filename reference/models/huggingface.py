@@ -1,7 +1,5 @@
 """Loads models and tokenizers of Hugging Face, and checks that target and draft fit."""
 
-import json
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -9,53 +7,11 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from reference.models.architectures import CausalModel, EncoderDecoderModel
 from reference.models.cached_model import CachedModel
-from reference.models.folders import different_tokenizers, unloadable
+from reference.models.device_maps import DeviceMap, require_modules
+from reference.models.folders import unloadable
 from reference.models.hub import UNLOADABLE, quiet, require_reachable
+from reference.models.matching import different_tokenizers, require_one_kind
 from reference.models.recurrent_model import RecurrentModel, is_recurrent_model
-
-# accelerate's own maps: fill all GPUs evenly, all but the first, or one after the other.
-AUTOMATIC = ("auto", "balanced", "balanced_low_0", "sequential")
-
-DeviceMap = str | Mapping[str, str | int]
-
-
-def parse_device_map(text: str) -> DeviceMap:
-    """Parses a device map: one of the words in AUTOMATIC, or JSON with a device for each module."""
-    if text in AUTOMATIC:
-        return text
-    try:
-        parsed = json.loads(text)
-    except ValueError:
-        parsed = None
-    if not isinstance(parsed, dict) or not parsed:
-        raise ValueError(
-            f"device_map must be {', '.join(AUTOMATIC)} or a JSON object of a device for each "
-            f"module, got {text}"
-        )
-    numbers = range(torch.cuda.device_count())
-    there = {"cpu", *map(str, numbers), *(f"cuda:{number}" for number in numbers)}
-    for module, device in parsed.items():
-        if isinstance(device, bool) or str(device) not in there:
-            raise ValueError(
-                f"device_map must name devices of this machine ({', '.join(sorted(there))}), got "
-                f"{device} for {module!r}"
-            )
-    return parsed
-
-
-def require_modules(module: Any, device_map: DeviceMap, name: str) -> None:
-    """Refuses a device map that names a missing module, or that does not place every weight."""
-    if isinstance(device_map, str):
-        return
-    modules = dict(module.named_modules())
-    for key in device_map:
-        if key not in modules:
-            raise ValueError(f"device_map must name modules of {name}, got {key!r}")
-    placed = tuple(f"{key}." if key else "" for key in device_map)
-    for weight, _ in module.named_parameters():
-        if not weight.startswith(placed):
-            raise ValueError(f"device_map must place all of {name}, got no device for {weight}")
-
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -147,11 +103,7 @@ def require_same_tokenizer(target: Any, draft: Any, *, target_name: str, draft_n
 
 def require_same_kind(target: CachedModel, draft: CachedModel) -> None:
     """Refuses a pair in which one model is decoder-only and the other is encoder-decoder."""
-    if target.kind != draft.kind:
-        raise ValueError(
-            "target and draft must both be decoder-only or both encoder-decoder models, "
-            f"got {target.name} ({target.kind}) and {draft.name} ({draft.kind})"
-        )
+    require_one_kind((target.name, target.kind), (draft.name, draft.kind))
 
 
 def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:

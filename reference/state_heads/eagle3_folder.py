@@ -16,9 +16,10 @@ from torch import Tensor
 from transformers import LlamaConfig
 
 from reference.files import read_json, whole_file
+from reference.models.folders import CONFIGURATION, require_file
 from reference.state_heads.eagle3 import Eagle3, Eagle3Shape
 
-CONFIGURATION, WEIGHTS = "config.json", "model.safetensors"
+WEIGHTS = "model.safetensors"
 PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 # Tensors that are computed when the head is made.
 LEFT_OUT = ("rotary_emb.inv_freq",)
@@ -28,8 +29,7 @@ OURS, SAFEAILABS = "layers.0.", "midlayer."
 def load_eagle3(folder: Path, target: Any, *, name: str) -> Eagle3:
     """Returns the head in a folder, on its target's device and in its precision."""
     path = folder / CONFIGURATION
-    if not path.is_file():
-        raise ValueError(f"eagle3 must be a folder with {CONFIGURATION}, got {folder} without it")
+    require_file(folder, CONFIGURATION, "eagle3 must be a folder with a head")
     config: Any = read_json(path)
     stated = config.get("speculators_model_type", "eagle3") if isinstance(config, dict) else None
     if stated != "eagle3":

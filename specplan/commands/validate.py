@@ -100,13 +100,13 @@ class ValidateForm(EngineForm):
 @reads(Validate, ValidateForm)
 def speculative(request: Validate, form: ValidateForm) -> None:
     """Compares predicted with measured speed-up, and prints each row as it is measured."""
+    if form.figure is not None and not request.replayed:
+        raise ValueError("figure needs a row that replay predicts: a fixed gamma, and no lenience")
     from estimator.validation.file import SPECULATIVE, Validated, validation_json
-    from estimator.validation.validation import replayed, summary, validations
+    from estimator.validation.validation import summary, validations
     from specplan.reports.trust import trust_lines
     from specplan.reports.validation import rows_table, summary_lines
 
-    if form.figure is not None and not replayed(request):
-        raise ValueError("figure needs a row that replay predicts: a fixed gamma, and no lenience")
     measured = []
     with Bar("validate", "run") as bar:
         for validation in validations(request, bar):

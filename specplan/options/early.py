@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
+from estimator.settings import ModelSettings, PromptSettings, SamplingSettings, TargetSettings
 
 # Larger files of prompts take longer to read than PyTorch to load, and are read only once.
 MOST_BYTES = 10_000_000
@@ -22,6 +22,7 @@ def refuse_early(stated: Mapping[str, Any]) -> None:
     """
     if os.environ.get("WORLD_SIZE", "1") != "1" or stated.get("texts") is not None:
         return
+    from estimator.draft_names.suitable import require_placeable
     from reference.models.folders import require_folder
     from reference.sampling_ranges import require_sampling
 
@@ -35,12 +36,14 @@ def refuse_early(stated: Mapping[str, Any]) -> None:
         except ValueError as error:
             raise ValueError(f"draft_{error}") from error
     _refuse_prompts(_of(PromptSettings, stated), stated.get("prompt"))
-    models = _of(ModelSettings, stated)
+    drafting = "drafts" in stated and stated.get("decoder") != "autoregressive"
+    models = _of(ModelSettings if drafting else TargetSettings, stated)
     if stated.get("engine") is None and stated.get("server") is None:
         if models.target not in (None, "embedded"):
             require_folder(str(models.target))
-        if "drafts" in stated and stated.get("decoder") != "autoregressive":
+        if isinstance(models, ModelSettings):
             _refuse_drafts(models)
+        require_placeable(models, compiling=stated.get("compiling", "off"))
 
 
 def _refuse_prompts(text: PromptSettings, prompt: str | None) -> None:
@@ -50,17 +53,19 @@ def _refuse_prompts(text: PromptSettings, prompt: str | None) -> None:
     source = text.prompts
     large = isinstance(source, str) and os.path.isfile(source)
     large = large and os.path.getsize(str(source)) > MOST_BYTES
-    if text.dataset is not None or large:
+    unread = prompt is None and source is None and text.dataset is not None
+    if unread or large:
         return
     with heard(lambda *_: None):  # the run's own reading gives the notices
         wanted_prompts(text, prompt)
 
 
 def _refuse_drafts(models: ModelSettings) -> None:
-    from estimator.draft_names.kind import EMBEDDED, draft_names, parse_drafter, walk
+    from estimator.draft_names.kind import EMBEDDED, walk
+    from estimator.draft_names.suitable import named_drafters
 
     target = EMBEDDED if models.target is None else models.target
-    for part in (part for name in draft_names(models) for part in walk(parse_drafter(name))):
+    for part in (part for drafter in named_drafters(models).values() for part in walk(drafter)):
         part.require(target, tokenizer=None, settings=models)
 
 

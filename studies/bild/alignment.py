@@ -22,7 +22,7 @@ from reference.models.model import FittedModel
 from reference.speculative import Subject
 from reference.training.alignment import Lesson, align, publish, train_exits
 from reference.training.loop import Schedule, Training, require_equal_shares, this_process
-from studies.bild.decoder import Fallback, Rollback
+from studies.bild.decoder import Rollback
 from studies.bild.held_out import changes, held_out
 from studies.bild.request import Align
 from studies.bild.runs import warn_of_size
@@ -42,7 +42,6 @@ def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] |
     Returns the settings, and acceptance rate, fallbacks and rollbacks on held-out prompts, before
     and after training. Every process except the first returns None.
     """
-    Fallback(request.fallback)
     rollback = Rollback(request.rollback)
     schedule = Schedule(request.steps, request.rate, warmup=max(request.steps // 10, 1))
     name = one_draft(request.models)

@@ -19,6 +19,7 @@ from reference.records import Block, Generation, Stopping
 from reference.speculative import Clock, Session, Subject, start
 from reference.verify import verify_draft
 from studies.bild import PAPERS_MOST
+from studies.bild.thresholds import require_fallback, require_rollback
 
 MEASURES = ("probability", "entropy")
 
@@ -43,10 +44,7 @@ class Fallback:
     end_ids: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
-        if not 0 <= self.threshold < float("inf"):
-            raise ValueError(f"fallback must be finite and at least 0, got {self.threshold}")
-        if self.most < 1:
-            raise ValueError(f"most must be at least 1, got {self.most}")
+        require_fallback(self.threshold, self.most)
         if self.measure not in MEASURES:
             raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {self.measure!r}")
 
@@ -116,8 +114,7 @@ class Rollback:
     distance: str = "cross-entropy"
 
     def __post_init__(self) -> None:
-        if not self.threshold >= 0:
-            raise ValueError(f"rollback must be at least 0, got {self.threshold}")
+        require_rollback(self.threshold)
         if self.distance not in DISTANCES:
             raise ValueError(
                 f"distance must be one of {', '.join(DISTANCES)}, got {self.distance!r}"

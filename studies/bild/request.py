@@ -1,10 +1,14 @@
 """Requests of BiLD: a sweep over its thresholds, one text, and an alignment."""
 
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
+from estimator.draft_names.kind import one_draft
+from estimator.draft_names.suitable import require_draft_models
 from estimator.requests import GenerateAlone
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings, TimedPair
+from estimator.training.request import require_rate
 from studies.bild import (
     CERTAINTY,
     DISTANCE,
@@ -14,6 +18,7 @@ from studies.bild import (
     PAPERS_MOST,
     ROLLBACKS,
 )
+from studies.bild.thresholds import require_fallback, require_rollback
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +48,10 @@ class Grid:
                 "a sweep must have at least one fallback and one rollback, got "
                 f"{len(self.fallback)} and {len(self.rollback)}"
             )
+        for fallback, most in product(self.fallback, (self.max_draft, *self.windows)):
+            require_fallback(fallback, most)
+        for rollback in self.rollback:
+            require_rollback(rollback)
 
     @property
     def max_draft(self) -> int:
@@ -56,6 +65,9 @@ class ValidateBild(TimedPair):
 
     grid: Grid = field(default_factory=Grid)
     temperatures: tuple[float, ...] = (0.0,)
+
+    def __post_init__(self) -> None:
+        require_draft_models(self.models, "for `decoder` bild")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +85,18 @@ class GenerateBild(GenerateAlone):
     certainty: str = CERTAINTY
     distance: str = DISTANCE
     max_gamma: int | None = None
+
+    def __post_init__(self) -> None:
+        GenerateAlone.__post_init__(self)
+        one_draft(self.models)
+        require_draft_models(self.models, "for `decoder` bild")
+        require_fallback(self.fallback, self.max_draft)
+        require_rollback(self.rollback)
+
+    @property
+    def max_draft(self) -> int:
+        """Most tokens that the small model writes in a row."""
+        return PAPERS_MOST if self.max_gamma is None else self.max_gamma
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,3 +132,13 @@ class Align:
     def __post_init__(self) -> None:
         if self.models.device_map is not None:
             raise ValueError(f"device_map cannot be given with align, got {self.models.device_map}")
+        one_draft(self.models)
+        require_draft_models(self.models, "to be trained")
+        require_rate(self.rate)
+        require_fallback(self.fallback, PAPERS_MOST)
+        require_rollback(self.rollback)
+        if self.text.num_prompts <= self.held_out:
+            raise ValueError(
+                "a calibration set must have at least one text in addition to "
+                f"{self.held_out} held out, got {self.text.num_prompts} prompts in all"
+            )

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from estimator.draft_names.kind import one_draft
 from estimator.generation import Started, loaded, started
 from estimator.loading.pairs import LoadedPair, load
 from estimator.progress import SILENT, Progress, notice
@@ -16,7 +15,6 @@ from reference.drafters.model_drafter import ModelDrafter, draft_model
 from reference.laws import seeded
 from reference.models.architectures import transformers_module
 from reference.speculative import Subject
-from studies.bild import PAPERS_MOST
 from studies.bild.decoder import Fallback, Rollback, bild_session
 from studies.bild.grid import arms_of, probes_of
 from studies.bild.request import GenerateBild, ValidateBild
@@ -75,12 +73,11 @@ def warn_of_size(pair: LoadedPair, subject: Subject) -> None:
 
 def generate_bild(request: GenerateBild) -> Started:
     """Returns a started session in which the two models continue the prompt."""
-    most = PAPERS_MOST if request.max_gamma is None else request.max_gamma
+    most = request.max_draft
     policy = Fallback(request.fallback, most, request.certainty)
     rule = Rollback(request.rollback, request.distance)
     sampling = request.sampling.at(request.temperature)
     drafted_by = draft_sampling(sampling, request.draft_temperature)
-    one_draft(request.models)
     pair = loaded(request, [most])
     [ids], [drafter_of] = pair.prompts, pair.drafters.values()
     small = drafting_model(drafter_of(drafted_by))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from estimator.draft_names.kind import EMBEDDED, LoadContext, ModelKind, parse_drafter
+from estimator.draft_names.kind import EMBEDDED, LoadContext, ModelKind
 from estimator.draft_names.ngram import Ngram
 from estimator.intervals import ratio_interval
 from estimator.loading.pairs import LoadedPair, load
@@ -17,7 +17,7 @@ from reference.models.model import Model
 from reference.models.text_tree import require_branching
 from simulator.numerics.intervals import CONFIDENCE
 from studies.blockwise.best_paths import Automaton, require_arcs
-from studies.blockwise.draft_names.heads import HeadsName, lattice_k
+from studies.blockwise.draft_names.heads import lattice_k
 from studies.blockwise.heads import HeadsDrafter
 from studies.blockwise.measures import (
     BIN,
@@ -44,12 +44,7 @@ HEADS = (3, 6, 9)
 
 def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysis:
     """Returns repetition, entropy by head, and block efficiency of each drafting method."""
-    drafts = request.models.drafts or (HeadsName.prefix,)
-    heads = parse_drafter(drafts[0])
-    if len(drafts) > 1 or not isinstance(heads, HeadsName):
-        raise ValueError(f"draft must be heads or heads:FOLDER, got {' '.join(drafts)}")
-    if not heads.alone:
-        raise ValueError(f"draft must be heads or heads:FOLDER without rescorer, got {drafts[0]}")
+    drafts = request.drafts
     k = lattice_k(request.models.lattice_k)
     # The heads' own drafts need no lattice; the rescorers here do.
     loaded = load(replace(request.models, drafts=drafts, lattice_k=None), request.text)
@@ -89,12 +84,10 @@ def _rescorers(
         rows = ngram.rows(tokenizer, width=target.vocabulary)
         order = f"{rows.model.order}-gram"
         automata[order if order not in automata else f"{order} {ngram.file}"] = Automaton(rows)
-    neural = EMBEDDED if request.neural is None and embedded else request.neural
-    if neural is None:
+    rescorer = request.rescorer
+    if rescorer is None:
         return automata, None
-    rescorer = parse_drafter(neural)
-    if not isinstance(rescorer, ModelKind) or not rescorer.rescores:
-        raise ValueError(f"neural must name a model, got {neural}")
+    assert isinstance(rescorer, ModelKind)  # the request refuses others
     rescorer.require(target.name, tokenizer=tokenizer, settings=request.models)
     model = rescorer.model(context)
     require_branching(model)

@@ -23,9 +23,11 @@ from torch import Tensor, nn
 from reference.drafter import Draft, draft_from, no_draft
 from reference.files import read_json, whole_file
 from reference.laws import Sampling
+from reference.models.folders import require_file
 from reference.models.model import Model, Stopwatch, peaks, require_finite
 from reference.policies import Policy
 from reference.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
+from studies.blockwise import DESCRIPTION, HEADS_FOLDER
 
 
 class Heads(nn.Module):
@@ -71,7 +73,7 @@ class Heads(nn.Module):
 
 
 FORMAT = "specplan blockwise heads 1"
-WEIGHTS, DESCRIPTION = "heads.safetensors", "heads.json"
+WEIGHTS = "heads.safetensors"
 SAMPLED_ROWS = 64
 
 
@@ -117,11 +119,7 @@ def load_heads(folder: Path, module: Any, *, name: str) -> Heads:
     Refuses a folder without heads, damaged files, and heads of a model with other weights.
     """
     path = folder / DESCRIPTION
-    if not path.is_file():
-        raise ValueError(
-            f"heads must be a folder that specplan heads train wrote, got {folder} without "
-            f"{DESCRIPTION}"
-        )
+    require_file(folder, DESCRIPTION, HEADS_FOLDER)
     try:
         described = msgspec.convert(read_json(path), HeadsFile)
     except msgspec.ValidationError:

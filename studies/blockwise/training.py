@@ -19,11 +19,11 @@ from tqdm import tqdm
 
 from estimator.loading.folders import load_named_tokenizer
 from estimator.progress import SILENT, Progress
-from estimator.training.heads import model_of, schedule_of, stream_of, training_of
+from estimator.training.heads import model_of, stream_of, training_of
 from reference.files import whole_file
 from reference.training.loop import Trained, Training, train
 from studies.blockwise.heads import Heads, save_heads
-from studies.blockwise.request import TrainHeads
+from studies.blockwise.request import TrainHeads, require_window
 
 SHARD = 32
 
@@ -33,7 +33,6 @@ def train_heads(request: TrainHeads, progress: Progress = SILENT) -> dict[str, A
 
     A run that was interrupted continues from its files next to the output.
     """
-    schedule_of(request)  # refuses its settings before any text or model is read
     output, work = request.output, request.work
     tokenizer = load_named_tokenizer(request.target)
     stream = stream_of(request, tokenizer, progress)
@@ -96,8 +95,7 @@ def windows_of(stream: Tensor, length: int, *, heads: int) -> Tensor:
             f"a training text must have more tokens than there are heads, {heads}, "
             f"got {len(stream)}"
         )
-    if length <= heads:
-        raise ValueError(f"a window must be longer than there are heads, {heads}, got {length}")
+    require_window(length, heads=heads)
     length = min(length, len(stream))
     return stream[: len(stream) // length * length].view(-1, length)
 

@@ -20,6 +20,8 @@ from estimator.draft_names.kind import (
 from estimator.draft_names.ngram import Ngram
 from estimator.progress import notice
 from estimator.settings import ModelSettings
+from reference.models.folders import require_file
+from studies.blockwise import DESCRIPTION, HEADS_FOLDER
 
 if TYPE_CHECKING:
     from reference.laws import Sampling
@@ -102,6 +104,8 @@ class HeadsName(DrafterKind):
                 f"draft heads needs the embedded target, got {target}; train its own with: "
                 "specplan heads train"
             )
+        if self.folder is not None:
+            require_file(self.folder, DESCRIPTION, HEADS_FOLDER)
 
     def load(self, context: LoadContext) -> DrafterOf:
         from reference.models.text_tree import require_branching

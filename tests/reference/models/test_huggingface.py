@@ -18,15 +18,14 @@ from transformers.utils import logging as transformers_logging
 from reference.laws import Sampling
 from reference.models.architectures import early_exit
 from reference.models.cached_model import CachedModel, input_device, is_spread
+from reference.models.device_maps import DeviceMap, parse_device_map
 from reference.models.embedded import weights_folder
 from reference.models.folders import ADVICE, unloadable
 from reference.models.hub import quiet, require_reachable
 from reference.models.huggingface import (
-    DeviceMap,
     encode_chat,
     load_model,
     load_tokenizer,
-    parse_device_map,
 )
 from reference.records import Stopping
 from tests.reference.decoding import alone

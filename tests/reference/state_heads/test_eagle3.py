@@ -216,7 +216,7 @@ def test_pickled_weights_are_refused_unread(target: CachedModel, tmp_path: Path)
 
 
 def test_a_folder_without_a_head_is_refused(target: CachedModel, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"must be a folder with config\.json, got .* without it"):
+    with pytest.raises(ValueError, match=r"a folder with a head, got .* without config\.json"):
         load_eagle3(tmp_path, target.module, name="target")
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(ValueError, match="must be JSON, got"):

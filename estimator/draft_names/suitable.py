@@ -1,0 +1,65 @@
+"""Refuses drafts, devices and models that do not suit a request, before PyTorch is loaded."""
+
+from collections.abc import Iterable
+
+from estimator.draft_names.kind import (
+    DrafterKind,
+    ModelKind,
+    draft_names,
+    one_draft,
+    parse_drafter,
+    walk,
+)
+from estimator.settings import ModelSettings, TargetSettings
+from reference.models.device_maps import parse_device_map
+
+
+def named_drafters(models: TargetSettings) -> dict[str, DrafterKind]:
+    """Returns the drafters of a request by their names; empty if its settings name no drafts."""
+    names = draft_names(models) if isinstance(models, ModelSettings) else ()
+    return {name: parse_drafter(name) for name in names}
+
+
+def require_placeable(models: TargetSettings, *, compiling: str) -> None:
+    """Refuses a device map or compiling that the drafts or other settings exclude.
+
+    compiling: see `estimator.loading.pairs.load`.
+    """
+    parts = [part for drafter in named_drafters(models).values() for part in walk(drafter)]
+    if compiling != "off":
+        for why in filter(None, (part.uncompiled for part in parts)):
+            raise ValueError(f"compile cannot be given with {why}")
+    if models.device_map is not None:
+        _require_spread(models, parts, compiling=compiling)
+
+
+def _require_spread(
+    models: TargetSettings, parts: Iterable[DrafterKind], *, compiling: str
+) -> None:
+    """Refuses settings that cannot be given with a device map, and maps of no known form."""
+    if models.device != "auto":
+        raise ValueError(
+            f"device and device_map cannot both be given, got {models.device} and "
+            f"{models.device_map}"
+        )
+    if compiling != "off":
+        raise ValueError("compile cannot be given with device_map: passes go from device to device")
+    for why in filter(None, (part.unspread for part in parts)):
+        raise ValueError(f"device_map cannot be given with {why}")
+    parse_device_map(str(models.device_map))
+
+
+def require_measurable(models: ModelSettings) -> None:
+    """Refuses several drafts, and a draft whose acceptance cannot be measured."""
+    name = one_draft(models)
+    unmeasured = parse_drafter(name).unmeasured
+    if unmeasured is not None:
+        what, _, instead = unmeasured.partition(": ")
+        raise ValueError(f"draft must not be {what}, got {name}: {instead}")
+
+
+def require_draft_models(models: ModelSettings, use: str) -> None:
+    """Refuses drafts that are no models. use: what they are needed for, as in "to be trained"."""
+    for name, drafter in named_drafters(models).items():
+        if not isinstance(drafter, ModelKind):
+            raise ValueError(f"draft must be a model {use}, got {name}")
