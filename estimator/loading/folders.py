@@ -12,6 +12,7 @@ from estimator.settings import PromptSettings
 from ngram.formats.model_files import content_hash
 from ngram.training.corpus import Corpus, corpus_files, encode_texts, read_texts
 from reference.models.embedded import embedded_tokenizer, weights_folder
+from reference.models.folders import require_tokenizer
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
@@ -50,6 +51,7 @@ def own_hashes(drafter: DrafterKind) -> list[str]:
 
 def load_named_tokenizer(name: str) -> Any:
     """Returns the tokenizer of a target: embedded, a Hugging Face name or a folder."""
+    require_tokenizer(target_source(name))
     from reference.models.huggingface import load_tokenizer
 
     return load_tokenizer(target_source(name))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from estimator.draft_names.kind import EMBEDDED
+from reference.models.folders import require_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +104,8 @@ class HeadTraining:
             raise ValueError(f"output must not exist yet, got {self.output}")
         from ngram.training.corpus import corpus_files
 
+        if self.target != EMBEDDED:
+            require_folder(self.target)
         require_rate(self.rate)
         corpus_files(self.sources)
 

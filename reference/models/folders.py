@@ -10,13 +10,19 @@ TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "*.spm", "*.tiktoken")
 ADVICE = "name a folder that save_pretrained wrote, or a model of the Hugging Face hub"
 
 
+def require_tokenizer(name: str) -> None:
+    """Refuses a path that cannot be loaded as a tokenizer."""
+    path = Path(name)
+    reason = _missing(path, tokenizer=True)
+    if reason is not None and not (path / CONFIGURATION).is_file():
+        raise ValueError(f"tokenizer {name!r} could not be loaded: {reason}; {ADVICE}")
+
+
 def require_folder(name: str) -> None:
     """Refuses a path that cannot be loaded as model and tokenizer."""
+    require_tokenizer(name)
     path = Path(name)
     described = (path / CONFIGURATION).is_file()
-    reason = _missing(path, tokenizer=True)
-    if reason is not None and not described:
-        raise ValueError(f"tokenizer {name!r} could not be loaded: {reason}; {ADVICE}")
     if described and not any(file for pattern in WEIGHTS for file in path.glob(pattern)):
         raise ValueError(f"model {name!r} could not be loaded: the folder has no weights; {ADVICE}")
     if described and not configuration_of(name):

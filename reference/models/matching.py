@@ -11,8 +11,8 @@ DECODER_ONLY, ENCODER_DECODER = "decoder-only", "encoder-decoder"
 def require_alike(target: str, draft: str) -> None:
     """Refuses two models, names or folders, whose files show different kinds or vocabularies."""
     settings = [(name, configuration_of(name)) for name in (target, draft)]
-    if all(found for _, found in settings):
-        require_one_kind(*((name, _kind(found)) for name, found in settings))
+    if all(config for _, config in settings):
+        require_one_kind(*((name, _kind(config)) for name, config in settings))
     _require_one_vocabulary(target, draft)
 
 

@@ -65,10 +65,12 @@ def measure(
             from engines.trials.request import MeasureEngine
 
             return measure_engine(MeasureEngine(**stated), bar)[0]
-        from estimator.profiles.measure import measure
         from estimator.requests import Measure
 
-        return measure(Measure(**stated), bar)
+        request = Measure(**stated)  # refuses before PyTorch is loaded
+        from estimator.profiles.measure import measure
+
+        return measure(request, bar)
 
 
 def validate(
@@ -91,14 +93,16 @@ def validate(
 
     Raises OSError, ValueError if a file or a setting cannot be used.
     """
-    from estimator.requests import Validate
-    from estimator.validation.validation import validations
-
     with Bar("validate", "run") as bar:
         stated = _request(engine, (target, draft), _texts(prompts), seed)
         stated |= {"gammas": tuple(gammas), "temperatures": tuple(temperatures)}
         if engine is None:
-            return list(validations(Validate(**stated), bar))
+            from estimator.requests import Validate
+
+            request = Validate(**stated)  # refuses before PyTorch is loaded
+            from estimator.validation.validation import validations
+
+            return list(validations(request, bar))
         from engines.trials.request import ValidateEngine
         from engines.trials.validation import validate as validate_engine
 

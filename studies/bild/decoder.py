@@ -18,8 +18,7 @@ from reference.policies import Policy
 from reference.records import Block, Generation, Stopping
 from reference.speculative import Clock, Session, Subject, start
 from reference.verify import verify_draft
-from studies.bild import PAPERS_MOST
-from studies.bild.thresholds import require_fallback, require_rollback
+from studies.bild import PAPERS_MOST, require_fallback, require_rollback
 
 MEASURES = ("probability", "entropy")
 

@@ -17,8 +17,9 @@ from studies.bild import (
     ONE_ROLLBACK,
     PAPERS_MOST,
     ROLLBACKS,
+    require_fallback,
+    require_rollback,
 )
-from studies.bild.thresholds import require_fallback, require_rollback
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

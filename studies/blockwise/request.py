@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from estimator.draft_names.kind import EMBEDDED, DrafterKind, ModelKind, parse_drafter
 from estimator.draft_names.models import Embedded
+from estimator.draft_names.ngram import Ngram
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
 from estimator.training.request import HeadTraining
 from studies.blockwise.draft_names.heads import HeadsName
@@ -64,6 +65,9 @@ class AnalyseHeads:
             isinstance(self.rescorer, ModelKind) and self.rescorer.rescores
         ):
             raise ValueError(f"neural must name a model, got {self.rescorer}")
+        target = EMBEDDED if self.models.target is None else self.models.target
+        for part in (*map(Ngram, self.ngrams), *filter(None, (self.rescorer,))):
+            part.require(target, tokenizer=None, settings=self.models)
 
     @property
     def drafts(self) -> tuple[str, ...]:
