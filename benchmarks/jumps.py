@@ -8,10 +8,10 @@ noise of 1 to 3 % (each states it). Intervals are judged by the noise-free speed
 1 to 12, at those that were run, and at the others. The score is the interval score of the logarithm
 (Gneiting and Raftery 2007): width + (2 / 0.1) × the distance by which the truth lies outside.
 
-The advice may be a K that was not run; a plan then names the fastest run, to keep until the advised
-K was run. Three users: one sets the advised K at once; one keeps the fastest run for good; one runs
-the advised K, then keeps the fastest run. Of each: the mean loss against the best K of 0 to 12, and
-the share of servers that are more than 1 % slower than the best of the first runs.
+A plan says to serve a K that was run, and names the run to make next. Three users: one sets the K
+of the largest estimate at once; one serves the K that was run for good; one makes the next run, and
+then serves the K that the plan after it names. Of each: the mean loss against the best K of 0 to
+12, and the share of servers that are more than 1 % slower than the best of the first runs.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def simulated(jump: float, generator: np.random.Generator) -> tuple[Server, list
 
 
 def kept(planned: Plan) -> int:
-    """Returns the advised K if it was run, else the fastest run."""
+    """Returns the K to serve: the advised one if it was run, else the fastest run."""
     fastest = planned.fastest_run
     return planned.advised_gamma if fastest is None else fastest.gamma
 
@@ -83,8 +83,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--servers", type=int, default=300)
     servers = parser.parse_args().servers
-    print("jump  coverage  at runs  elsewhere  half width  score  loss: advised, kept, confirmed  "
-          "slower than the best run: advised, kept, confirmed")  # fmt: skip
+    print("jump  coverage  at runs  elsewhere  half width  score  loss: estimated, kept, run  "
+          "slower than the best run: estimated, kept, run")  # fmt: skip
     means = []
     for jump in JUMPS:
         generator, rows, losses = np.random.default_rng(round(1000 * jump)), [], []
@@ -103,11 +103,11 @@ def main() -> None:
             planned = plan(Iid(server.alpha), cost, max_gamma=12)
             speeds = {0: 0.0, **dict(zip(GAMMAS.tolist(), truth.tolist(), strict=True))}
             best = max(speeds[run.gamma] for run in runs)
-            users = [planned.advised_gamma, kept(planned)]
-            again = planned
-            if users[0] != users[1]:
-                confirming = [*runs, server.run(planned.advised_gamma, later)]
-                again = plan(Iid(server.alpha), cost_of_runs(confirming), max_gamma=12)
+            users = [min(planned.within(planned.near)), kept(planned)]
+            again, following = planned, planned.advice.next_run
+            if following is not None:
+                more = [*runs, server.run(following.gamma, later)]
+                again = plan(Iid(server.alpha), cost_of_runs(more), max_gamma=12)
             reached = [speeds[gamma] for gamma in (*users, kept(again))]
             losses.append([*(max(speeds.values()) - speed for speed in reached),
                            *(speed < best - 0.01 for speed in reached)])  # fmt: skip

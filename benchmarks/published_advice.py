@@ -21,7 +21,8 @@ from published_rows import Row, over_kernels, read_rows
 from published_scores import without_source
 from published_speculation import table_head, table_row
 
-from simulator.choice.advice import NEAR, Advice, advise
+from simulator.choice.advice import NEAR, THRESHOLD, UNDECIDED, Advice, advise
+from simulator.choice.odds import OPEN
 from simulator.cost.fitted.prior import NOT_CALIBRATED, V0, published_prior
 
 BOUNDS = (0.0, 0.4, 0.5, 0.6, 0.75, 0.95, 1.0)
@@ -128,6 +129,30 @@ def lost(name: str, chosen: Sequence[tuple[Load, int]]) -> str:
     return table_row(cells)
 
 
+def asked(loads: Sequence[Load]) -> list[str]:
+    """Returns a table of rules that ask for runs of draft models up to a probability of 0.9.
+
+    A row for each least probability: how many loads get such an answer, the mean loss of all loads
+    before the runs (without speculation), and after them.
+    """
+    lines = [table_head(("undecided from", "asked", "of", "by load, now", "after the runs"))]
+    models = [load for load in loads if load.row.traits.draft in NOT_CALIBRATED]
+    for least in (0.0, OPEN, THRESHOLD):
+        now, after, runs = [], [], 0
+        for load in models:
+            advice = trusting(load)
+            chance = advice.gain_probability or 0.0
+            gamma = advice.gamma if chance > UNDECIDED else 0
+            asks = max(least, 1e-9) <= chance <= UNDECIDED
+            better = max((0, advice.named), key=load.speeds.__getitem__)
+            runs += asks
+            now.append(load.loss(gamma))
+            after.append(load.loss(better if asks else gamma))
+        means = (f"{np.mean(now):.2%}", f"{np.mean(after):.2%}")
+        lines.append(table_row((f"{least:.1f}", str(runs), str(len(models)), *means)))
+    return lines
+
+
 def came_true(loads: Sequence[Load]) -> list[str]:
     """Returns a table of stated probabilities and the share of loads that gained, by kind."""
     lines = [table_head(("draft", "stated", "loads", "mean stated", "gained"))]
@@ -153,7 +178,7 @@ def main() -> None:
     newer = [load for load in loads if load.row.traits.engine != V0]
     for name, some in (("all", loads), ("without vLLM V0", newer)):
         print(f"{len(some)} loads, {name}:\n")
-        print("\n".join([*losses(some), ""]))
+        print("\n".join([*losses(some), "", *asked(some), ""]))
     for kind in sorted({load.row.traits.draft for load in newer}):
         some = [load for load in newer if load.row.traits.draft == kind]
         print(f"{len(some)} loads, {kind}, without vLLM V0:\n")

@@ -5,7 +5,7 @@ of the speed-ups at those K, and the K that may be advised; None where it does n
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -18,16 +18,13 @@ from simulator.acceptance.from_counts import FromCounts, from_counts
 from simulator.acceptance.rate_prior import workload_spread
 from simulator.acceptance.tokens import alpha_from_block_efficiency, expected_tokens
 from simulator.acceptance.typical import DRAFT_CLASSES, PublishedLengths, published_lengths
-from simulator.choice.advice import NEAR, Advice, advise
+from simulator.choice.advice import Advice, advise
 from simulator.cost.fitted.fit import infer
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import NOT_CALIBRATED, Prior
-from simulator.cost.fitted.runs import USUAL_ERROR
 from simulator.numerics.intervals import Forecast
 
 FIRST_GAMMA = 3
-# The quantile of 90 %, by which `kept_run` keeps a measured K.
-SURELY = 1.2816
 # An asserted acceptance rate is off by this.
 OFF = 0.1
 # From words of a dataset's name to the workloads that names of typical lengths have.
@@ -125,24 +122,23 @@ def stated_alpha(off: float) -> Callable[[Load], Advice | None]:
 
 def own_run(load: Load) -> Advice | None:
     """Advises after a baseline and a run of the nearest K at the load, its length known."""
+    return _after_runs(load, (load.nearest,)) if load.chain else None
+
+
+def estimated(load: Load) -> Advice | None:
+    """As own_run, but another K replaces a measured gain where its estimate is the fastest."""
     if not load.chain:
         return None
-    law, allowed = _after_run(load)
-    return advise(load.gammas[allowed], law, worth=None, tried=(0, load.nearest))
+    law, allowed = _law_after(load, (load.nearest,))
+    return advise(load.gammas[allowed], law)
 
 
-def kept_run(load: Load) -> Advice | None:
-    """As own_run, but another K replaces a measured gain only where SURELY speaks for it."""
+def further_run(load: Load) -> Advice | None:
+    """As own_run, and after the run that this advice proposes, if it was published."""
     found = own_run(load)
-    if found is None or load.speeds[load.nearest] <= 1 + USUAL_ERROR:
+    if found is None or found.next_run is None or found.next_run.gamma not in load.rows:
         return found
-    law, allowed = _after_run(load)
-    at = int(np.flatnonzero(load.gammas[allowed] == load.nearest)[0])
-    spread = np.diag(law.covariance) + law.covariance[at, at] - 2 * law.covariance[at]
-    ahead = law.medians - law.medians[at] - NEAR
-    if (ahead > SURELY * np.sqrt(np.maximum(spread, 0.0))).any():
-        return found
-    return replace(found, gamma=load.nearest, named=load.nearest)
+    return _after_runs(load, (load.nearest, found.next_run.gamma))
 
 
 WAYS: dict[str, Callable[[Load], Advice | None]] = {
@@ -153,7 +149,8 @@ WAYS: dict[str, Callable[[Load], Advice | None]] = {
     f"alpha {OFF:g} too high": stated_alpha(OFF),
     f"alpha {OFF:g} too low": stated_alpha(-OFF),
     "own runs of 0 and K = 3, or the nearest": own_run,
-    "own runs, measured K kept unless 90 % speak for another": kept_run,
+    "own runs, but the K of the largest estimate": estimated,
+    "own runs, and the next run that they propose": further_run,
 }
 
 
@@ -171,16 +168,24 @@ def _from_counts(load: Load, acceptance: FromCounts) -> Advice:
     return _advise(load, law, allowed)
 
 
-def _after_run(load: Load) -> tuple[Forecast, NDArray[np.bool_]]:
-    """Returns the law after a run of the nearest K, and which K may be advised."""
-    acceptance = _counted(load)
+def _after_runs(load: Load, ran: tuple[int, ...]) -> Advice:
+    law, allowed = _law_after(load, ran)
+    return advise(load.gammas[allowed], law, tried=(0, *ran))
+
+
+def _law_after(load: Load, ran: tuple[int, ...]) -> tuple[Forecast, NDArray[np.bool_]]:
+    """Returns the law after runs of the baseline and some K, and which K may be advised."""
+    runs = [load.rows[gamma] for gamma in ran]
+    counts = [Accepted(row.run.gamma, row.run.length) for row in runs]
+    acceptance = from_counts(counts, draft_class=load.row.traits.draft)
     lengths, doubt = acceptance.log_lengths(load.gammas)
     # A run's own speed-up has no doubt of its length.
-    at = int(np.flatnonzero(load.gammas == load.nearest)[0])
-    doubt[at, :] = doubt[:, at] = 0
+    known = np.isin(load.gammas, ran)
+    lengths[known] = np.log([load.rows[gamma].run.length for gamma in load.gammas[known].tolist()])
+    doubt[known, :] = doubt[:, known] = 0
     most = acceptance.most_gamma
     allowed = np.ones(len(load.gammas), dtype=bool) if most is None else load.gammas <= most
-    law = load.law(np.exp(lengths).tolist(), load.posterior([load.rows[load.nearest]]))
+    law = load.law(np.exp(lengths).tolist(), load.posterior(runs))
     return law.blurred(doubt).only(allowed), allowed
 
 

@@ -21,8 +21,9 @@ EXAMPLES = {
     "plan": ("Plan from runs of a server",
              "plan --run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85 --export vllm"),
     "plan-with-sliders": ("Plan with three sliders", "plan --alpha 0.8 --c 0.05 --export vllm"),
-    "plan-of-a-gpu": ("Plan of a GPU, with a slider", f"plan {_PLANNED} --gpu h100 --export vllm"),
-    "plan-by-batch": ("Plan by batch", f"plan {_PLANNED} --gpu h100 "
+    "plan-of-a-gpu": ("Plan of a GPU, with a slider",
+                      f"plan {_PLANNED} --gpu h100 --engine vllm --export vllm"),
+    "plan-by-batch": ("Plan by batch", f"plan {_PLANNED} --gpu h100 --engine vllm "
                       "--batch 1,2,4,8,16,32,64,128,256 --export vllm"),
     "plan-by-gpu": ("Plan of several GPUs", f"plan {_PLANNED} --gpu h100,h200,l40s --engine vllm"),
     "traffic": ("Traffic", f"traffic {_PLANNED} --gpu h100 --rate 5,20,40 {_REQUESTS} "

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.numerics.arguments import Floats
+from simulator.choice.odds import OPEN
 from simulator.numerics.intervals import Forecast
 
 # A smaller γ is preferred if its speed-up is lower by at most this share.
@@ -17,12 +17,9 @@ NEAR = 0.01
 # Least probability of a gain at which speculation is advised. Below one half, a loss is likelier
 # than a gain. `benchmarks/published_advice.py` prints the speed lost with other values.
 THRESHOLD = 0.5
-# If probabilities are not calibrated for a kind of draft, the decision is open up to this one. Only
-# where no draw gains (no token is ever accepted, for example) does it need no run.
+# If probabilities are not calibrated for a kind of draft, the decision is open from OPEN up to this
+# one. Below OPEN a run gains less than WORTH on public loads (`benchmarks/published_advice.py`).
 UNDECIDED = 0.9
-# A measured γ is replaced by a γ whose median speed is higher by this share. To wait for a
-# probability of 90 % instead costs twice as much speed (`benchmarks/published_advice.py`).
-BEATEN = 0.03
 # A γ is run only if its probability of being better is at least 5 %: its mean is at most this many
 # standard deviations below the advised γ.
 POSSIBLE = 1.6449
@@ -65,8 +62,8 @@ class Advice:
       speed-ups are exact.
     certain: whether the speed-up of `named` exceeds 1 with a probability above 95 %.
     undecided: whether `named` must be measured before a decision, because predicted probabilities
-      up to 0.9 are not reliable for this kind of draft.
-    measured: whether `named` was run, and no other γ is likely to be much faster.
+      from 0.4 to 0.9 are not reliable for this kind of draft.
+    measured: whether `named` was run, and gains.
     next_run: the proposed next run; None if no run is worth its time.
 
     Example:
@@ -105,7 +102,7 @@ def advise(
     """Returns the decision among candidate draft lengths, and the proposed next run.
 
     Candidates are ranked by their median speed-up. The mean speed-up would reward uncertainty. A γ
-    that was run keeps its place unless another γ has a median that is higher by the share BEATEN.
+    that was run and gains is advised before any that was not: `next_run` names the one to run then.
 
     gammas: candidates, each at least 1, rising, shape (n,).
     law: joint distribution of the candidates' log speed-ups over no speculation.
@@ -126,17 +123,20 @@ def advise(
         return Advice(0, 0, 0, None, certain=False)
     medians = np.where(able, law.medians, -np.inf)
     top = int(medians.argmax())
-    kept = _measured_choice(gammas, law, able & np.isin(gammas, timed), medians, margin)
-    at = int((medians >= medians[top] - margin).argmax()) if kept is None else kept
+    kept = _measured_choice(law, able & np.isin(gammas, timed), margin)
+    likely = int((medians >= medians[top] - margin).argmax())
+    at = likely if kept is None else kept
     probability = float(law.exceeds(1.0)[at])
-    undecided = not calibrated and kept is None and 0 < probability <= UNDECIDED
+    undecided = not calibrated and kept is None and OPEN <= probability <= UNDECIDED
     # A gain of at most `near` is not worth a draft.
-    likely = probability >= THRESHOLD and float(medians[top]) > margin
+    gains = probability >= THRESHOLD and float(medians[top]) > margin
     # Index in [0, *gammas], where 0 is no speculation.
-    advised = at + 1 if (likely or kept is not None) and not undecided else 0
+    advised = at + 1 if (gains or kept is not None) and not undecided else 0
     following = None
     if tried is not None and worth is not None:
-        following = _next_run(gammas, law, (advised, at + 1), tried, reach, (margin, worth, repeat))
+        following = _next_run(
+            gammas, law, (advised, likely + 1), tried, reach, (margin, worth, repeat)
+        )
     return Advice(
         gamma=int(gammas[at]) if advised else 0,
         named=int(gammas[at]),
@@ -150,20 +150,15 @@ def advise(
     )
 
 
-def _measured_choice(
-    gammas: NDArray[np.int64], law: Forecast, ran: NDArray[np.bool_], medians: Floats, margin: float
-) -> int | None:
+def _measured_choice(law: Forecast, ran: NDArray[np.bool_], margin: float) -> int | None:
     """Returns the index of the γ to advise because it was run and gains by more than its doubt.
 
-    Among such γ it is the smallest that is at most `margin` below the largest. None if there is no
-    such γ, or if the largest median is higher by more than the share BEATEN.
+    Among such γ it is the smallest that is at most `margin` below the largest; None: there is none.
     """
-    gained = ran & (medians > law.deviation)
+    gained = ran & (law.medians > law.deviation)
     if not gained.any():
         return None
-    of_runs = np.where(gained, medians, -np.inf)
-    if medians.max() > of_runs.max() + np.log1p(BEATEN):
-        return None
+    of_runs = np.where(gained, law.medians, -np.inf)
     return int((of_runs >= of_runs.max() - margin).argmax())
 
 
@@ -183,10 +178,11 @@ def _next_run(
     let us advise. The gain is E[(m + s·Z) at a(m + s·Z)] less m at the γ that is advised without
     the run, by Gauss-Hermite quadrature. The baseline is run first.
 
-    places: indices of `Advice.gamma` and `Advice.named` in the list [0, *gammas].
+    places: indices in the list [0, *gammas] of `Advice.gamma`, and of the smallest γ whose median
+      is within `near` of the largest, measured or not.
     limits: `near` of `advise` as a logarithm, and its arguments `worth` and `repeat`.
     """
-    (advised, named), (margin, worth, repeat) = places, limits
+    (advised, likely), (margin, worth, repeat) = places, limits
     every = np.concatenate([[0], gammas])
     medians = np.concatenate([[0.0], law.medians])
     covariance = np.zeros((len(every), len(every)))
@@ -199,14 +195,14 @@ def _next_run(
     if reach is not None:
         most = np.array([reach(max(gamma, longest)) for gamma in every.tolist()])
     # Rows: candidates for the run; columns: γ; depth: the run's outcome.
-    rows = np.arange(len(every)) if 0 in tried else np.array([named])
+    rows = np.arange(len(every)) if 0 in tried else np.array([likely])
     after = medians[None, :, None] + steps.T[rows, :, None] * points
     after = np.where((every <= most[rows, None])[..., None], after, -np.inf)
     chosen = (after >= after.max(axis=1, keepdims=True) - margin).argmax(axis=1)
     values = np.take_along_axis(after, chosen[:, None], axis=1)[:, 0]
     gains = values @ weights - medians[advised]
     if 0 not in tried:
-        return NextRun(0, float(gains[0]), int(every[named]))
+        return NextRun(0, float(gains[0]), int(every[likely]))
     limit = max(longest + 2, 2 * longest) if longest > 0 else int(most[0])
     new = ~np.isin(every, list(tried)) & (every <= limit)
     # Only a γ that may be better itself is run, not a γ that only informs about others.
@@ -214,8 +210,8 @@ def _next_run(
     able = medians - medians[advised] > -POSSIBLE * np.sqrt(np.maximum(apart, 0.0)) - _NOTHING
     promised = np.where(new & able, gains, -1.0)
     first = int(promised.argmax())
-    if promised[advised] >= max(worth, promised[first] / 2):
-        first = advised  # which also confirms the advice
+    if promised[likely] >= max(worth, promised[first] / 2):
+        first = likely  # a shorter step, which also confirms the advice if it is advised
     if promised[first] < worth:
         return None
     # The γ that competes: the advised one, or the one that would most often replace it.

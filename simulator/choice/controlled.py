@@ -1,4 +1,4 @@
-"""A server whose controller chooses K, against the best fixed K and the best schedule of K."""
+"""A server whose controller chooses K, against the best fixed K and the advised schedule of K."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ OPEN, LIKELY, SURE = 0.4, 0.75, 0.95
 def certainty(probability: float) -> str:
     """Returns a phrase for the probability of a gain, for example "likely" or "undecided".
 
-    The bounds only choose words; decisions use the thresholds of `advice`.
+    The bounds choose words; of decisions only `advice.UNDECIDED` uses one, OPEN.
     """
     if probability >= SURE:
         return "almost certain"

@@ -27,7 +27,7 @@ class Plan:
     """Speed-ups that follow from an acceptance and a cost.
 
     acceptance, cost: the inputs of the plan.
-    c_hat: operations of one draft step over the operations of one target step.
+    c_hat: operations of one draft step over the operations of a target step.
     near: a smaller γ is preferred to the best γ if its speed-up is lower by at most this share.
     curve: speed-ups of all γ from 1 to max_gamma.
     allowed: whether the draft can draft, and the server can run, each γ of the curve, shape (n,).
@@ -85,24 +85,29 @@ class Plan:
 
     @property
     def advised_gamma(self) -> int:
-        return self.advice.gamma if self.kept is None else self.kept.run.gamma
+        """The γ to serve: one that was run, if any gained, else the estimate; 0: none."""
+        return self.whole_gamma if self.kept is None else self.kept.run.gamma
+
+    @property
+    def whole_gamma(self) -> int:
+        """The γ to serve where all drafts have γ tokens."""
+        return (self.fastest_run and self.fastest_run.gamma) or self.advice.gamma
 
     @property
     def fastest_run(self) -> FastestRun | None:
         """The fastest run, which stays until the advised γ was run; None if that was run."""
-        return fastest_run(self.cost.own_runs, self.curve, self.advice.gamma)
+        advice = self.advice
+        return fastest_run(self.cost.own_runs, self.curve, advice.test_gamma or advice.gamma)
 
     @property
     def place(self) -> tuple[int, int]:
         """Context and batch size of the plan's load, by which plans are sorted."""
-        load = self.setting.load
-        return 0 if load is None else load.context, self.setting.batch
+        return self.setting.load.context if self.setting.load else 0, self.setting.batch
 
     @property
     def baseline_tokens_per_second(self) -> float | None:
         """Tokens per second without speculation, all sequences; None if costs have no seconds."""
-        cost = self.cost
-        return self.cost.setting.batch / cost.baseline_seconds if cost.in_seconds else None
+        return self.setting.batch / self.cost.baseline_seconds if self.cost.in_seconds else None
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -128,8 +133,7 @@ class Plan:
 
     def extrapolated_at(self, gamma: int) -> bool:
         """Returns whether acceptance or cost was only observed at γ smaller than `gamma`."""
-        at = min(gamma, len(self.curve.gamma))
-        return gamma > 0 and bool(self.curve.extrapolated[at - 1])
+        return gamma > 0 and bool(self.curve.extrapolated[: gamma or None][-1])
 
     def point(self, gamma: int) -> CurvePoint:
         """Returns the curve's numbers at γ, or at the plan's `gamma` if the curve ends before γ."""
@@ -158,8 +162,7 @@ def plan(
     worth: smallest expected gain of log speed for which a next run is proposed.
     """
     cap = integer("max_gamma", max_gamma, at_least=1)
-    share = float(non_negative("near", near))
-    if share >= 1:
+    if (share := float(non_negative("near", near))) >= 1:
         raise ValueError(f"near must lie in [0, 1), got {share:g}")
     setting = cost.setting
     ratio = cost.c if c_hat is None else float(non_negative("c_hat", c_hat))
@@ -185,7 +188,7 @@ def plan(
     timed = candidates & np.isin(gammas, setting.timed)
     candidates = timed if timed.any() else candidates
     advised = partial(advise, near=share, worth=worth)
-    considered = candidates
+    considered = candidates if cost.posterior is None else allowed
     if cost.posterior is not None:
         from simulator.cost.fitted.runs import USUAL_ERROR
 
@@ -197,7 +200,6 @@ def plan(
             tried=_tried(cost),
             reach=_reach(acceptance),
         )
-        considered = allowed
     advice = advised(gammas[considered], curve.gains.only(considered))
     notes: tuple[str, ...] = ()
     if cost.posterior is not None:
@@ -233,8 +235,8 @@ def _tried(cost: Cost) -> set[int]:
     if load is None or load.estimated is None:
         ruled_out = set() if cost.point is None else known.left_out(cost.point)
         return {run.gamma for run in cost.own_runs} - ruled_out
-    loads = {run.load for run in known.runs}
-    return set.intersection(*({0, *known.measured(load)} for load in loads))
+    loads = (known.measured(load) for load in {run.load for run in known.runs})
+    return set.intersection(*({0, *gammas} for gammas in loads))
 
 
 def _reach(acceptance: Acceptance) -> Reach | None:

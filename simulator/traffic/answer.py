@@ -63,6 +63,7 @@ class Traffic:
     simulated: simulation results per policy, for each rate that the server sustains.
     draws: number of posterior draws behind the intervals. If the inputs are exact, it is 0 and all
       intervals are None.
+    uncalibrated: whether predicted probabilities of a gain do not match observed frequencies.
     """
 
     rows: tuple[TrafficRow, ...]
@@ -77,6 +78,7 @@ class Traffic:
     max_rate_interval: Interval | None = None
     max_rate_without_interval: Interval | None = None
     break_even_interval: Interval | None = None
+    uncalibrated: bool = False
 
     @property
     def undecided(self) -> bool:
@@ -85,8 +87,8 @@ class Traffic:
         If speculation loses at every rate, it must decide whether to speculate at lower ones.
         """
         named = [row for row in self.rows if row.advice is not None]
-        few = [row for row in named if not row.loses] or named
-        return any(row.advice.undecided for row in few if row.advice is not None)
+        few = [row for row in named if not row.loses]
+        return any(row.undecided for row in few) or (not few and bool(named) and self.uncalibrated)
 
     @property
     def to_run(self) -> tuple[int, ...]:
@@ -159,6 +161,7 @@ def answer(request: TrafficRequest) -> Traffic:
         at_share=None if targets is None else _all(pair.rates_at(targets, request.share), replicas),
         schedule=schedule(dict(enumerate(gammas[:slots, 0].tolist(), start=1))),
         simulated=tuple(replace(run, rate=replicas * run.rate) for run in simulated),
+        uncalibrated=not pair.calibrated,
     )
     if drawn is None:
         return exact

@@ -46,6 +46,11 @@ NAME_THE_ENGINE = (
     "sglang, ...) takes your server's; its interval may be narrower or wider."
 )
 
+_KERNELS = (
+    "Kernel times are of vLLM. --engine takes your server's, or the roofline if none were measured "
+    "of it."
+)
+
 
 @dataclass(frozen=True)
 class Roofline(Deployed, Loads, Costs):
@@ -147,7 +152,8 @@ class Roofline(Deployed, Loads, Costs):
         cost = best_cost(self, deployment, loads, used)
         runs = len(used)
         known = "public measurements" + (f" and {runs} run{'s' * (runs > 1)}" if runs else "")
-        unnamed = () if self.engine is not None or runs else (NAME_THE_ENGINE,)
+        unnamed = (NAME_THE_ENGINE,) * (self.engine is None and not runs)
+        unnamed += (_KERNELS,) * (self.engine is None and cost.model == "kernels")
         both = self.activations is None and with_weights(self, deployment.hardware)
         formats = (_BOTH.format(both),) if both else ()
         changed: dict[str, Any] = {

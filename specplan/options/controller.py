@@ -34,7 +34,7 @@ class ControllerOptions:
 
     controller: A run in which the server chose K (adaptive verification or steps, its own
       schedule): batch, and tpot, tps or total_tps; context, error. It is compared with the best
-      fixed K and the best schedule of --run. Repeatable.
+      fixed K and the advised schedule of --run. Repeatable.
     """
 
     # Each one is a simulator.cost.fitted.runs.Run; help must not wait for that import.

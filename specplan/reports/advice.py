@@ -4,14 +4,14 @@ import math
 from typing import Any
 
 from simulator.acceptance.acceptance import Iid, iid_error
-from simulator.choice.advice import BEATEN
 from simulator.choice.break_even import break_even_alpha, break_even_c
 from simulator.choice.curve import baseline_seconds, curve_of, speed_up
 from simulator.choice.odds import certainty, loss_percentage, percentage
 from simulator.choice.plan import Plan
 from simulator.cost.c_by_sizes import assumed_c
+from simulator.cost.fitted.runs import pooled
 from specplan.reports.deployment import does_not_fit
-from specplan.reports.kept import confirm_line, kept_lines, plan_waits, wait_text
+from specplan.reports.kept import kept_lines, wait_text
 from specplan.reports.next_run import next_lines, wide_lines
 from specplan.reports.slower import slower_text
 
@@ -96,25 +96,23 @@ def decision_lines(plan: Plan) -> list[str]:
     """Returns the advised draft length and the probability of a gain."""
     advice, share = plan.advice, f"{100 * plan.near:g} %"
     named, best, gain = advice.named, advice.best, _gain(plan, advice.named)
+    doubt = [odds_text(plan)] if plan.curve.in_doubt and named > 0 else []
+    if plan.fastest_run is not None:
+        unsure = [NOT_CALIBRATED] * advice.undecided
+        return [wait_text(plan, plan.fastest_run, gain), *doubt, *unsure]
     if advice.undecided:
         chance = percentage(advice.gain_probability or 0.0)
         return [f"Undecided ({chance}): measure K = 0 and K = {named} first. K = {named} "
-                f"gives {gain}.", NOT_CALIBRATED]  # fmt: skip
-    doubt = [odds_text(plan)] if plan.curve.in_doubt and named > 0 else []
-    if plan_waits(plan):
-        return [wait_text(named, gain), *doubt]
+                f"may give {gain}.", NOT_CALIBRATED]  # fmt: skip
     if advice.gamma > 0:
         tokens = "1 token" if named == 1 else f"{named} tokens"
+        drafted = f"Draft {tokens} per block (K = {named})"
+        if advice.measured:
+            return [f"{drafted}: {gain}, {_measured(plan)}.", *doubt]
         near, factor = "", plan.point(best).improvement_factor
-        if best not in (0, advice.gamma) and not advice.measured:
+        if best not in (0, advice.gamma):
             near = f", within {share} of the best, K = {best} ({factor:.2f} times)"
-        lines = [f"Draft {tokens} per block (K = {named}): {gain}{near}.", *doubt]
-        if not advice.measured:
-            return [*lines, *_tolerance(plan)]
-        estimated = plan.setting.load is not None and plan.setting.load.estimated
-        where = " at other batches" if estimated else ""
-        kept = f"no estimate of another K is {100 * BEATEN:.0f} % higher."
-        return [*lines, f"Runs of K = {named}{where} gained; {kept}"]
+        return [f"{drafted}: {gain}{near}.", *doubt, *_tolerance(plan)]
     if named == 0:
         return ["Do not speculate: no K is possible here."]
     if plan.optimal_gamma == 0:
@@ -128,6 +126,16 @@ def _gain(plan: Plan, gamma: int) -> str:
     point = plan.point(gamma)
     factor = f"{point.improvement_factor:.2f} times the speed without speculation"
     return f"{factor} ({point.low:.2f} to {point.high:.2f})" if plan.curve.in_doubt else factor
+
+
+def _measured(plan: Plan) -> str:
+    """Returns that the advised γ was run, with its speed-up if the runs' fit prints another."""
+    if plan.setting.load is not None and plan.setting.load.estimated:
+        return "as runs of this K gained at other batches"
+    gamma = plan.advice.named
+    ran, factor = plan.curve.ran[gamma - 1], plan.point(gamma).improvement_factor
+    apart = f"{ran:.2f}" not in ("nan", f"{factor:.2f}")
+    return "fitted through all runs; " * apart + "measured" + f": {ran:.2f}" * apart
 
 
 def _tolerance(plan: Plan) -> list[str]:
@@ -151,9 +159,10 @@ def _limits(plan: Plan) -> list[str]:
             f"K = {best} ({factor:.2f} times) was not timed, and only timed K are advised: "
             f"'specplan validate --gamma {best}' measures it."
         )
-    if unconfirmed(plan) and not plan_waits(plan):
-        lines.append(confirm_line(plan))
-    if plan.most_gamma is not None and named > 0:
+    if unconfirmed(plan) and plan.fastest_run is None:
+        again = " Do the impossible run again first." * bool(plan.curve.impossible.any())
+        lines.append(f"K = {named} was not run: confirm it by running it.{again}")
+    if plan.most_gamma is not None and named > 0 and not plan.advice.measured:
         lines.append(
             f"No position beyond {plan.acceptance.observed_gamma} was observed, so at most "
             f"K = {plan.most_gamma} is advised: run K = {named}, then look again."
@@ -196,9 +205,15 @@ def _speed(plan: Plan) -> list[str]:
         lines.append(f"Tokens per second: {speed}, {baseline:.1f} without speculation.")
     if plan.cost.posterior is not None:
         low, middle, high = (1e3 * seconds[0] for seconds in baseline_seconds(plan.cost).interval())
+        plain = [
+            run for run in pooled(plan.cost.own_runs) if run.gamma == 0 and not run.speculating
+        ]
+        measured = [f"{1e3 * run.seconds_per_token:.2f}" for run in plain]
+        fitted = f", fitted through all runs; measured: {measured[0]}" if measured else ""
+        fitted *= f"{middle:.2f}" not in measured
         lines.append(
-            f"Without speculation a token takes {middle:.2f} ms ({low:.2f} to {high:.2f}). Runs: "
-            f"{len(plan.cost.posterior.runs)}."
+            f"Without speculation a token takes {middle:.2f} ms ({low:.2f} to {high:.2f}{fitted}). "
+            f"Runs: {len(plan.cost.posterior.runs)}."
         )
     return lines
 

@@ -52,7 +52,7 @@ def rests_on(accepted: str, costs: Sequence[Cost], *, recorded: bool) -> str:
 def _accepted(acceptance: Acceptance) -> str:
     source = acceptance.source
     text = {"replay": "the profile's texts"}.get(acceptance.kind, "your acceptance rate")
-    text = "counted acceptance" if source.counted else text
+    text = "observed acceptance" if source.counted else text
     return text + f" ({source.recorded})" * bool(source.recorded)
 
 

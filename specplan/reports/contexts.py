@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from simulator.choice.plan import Plan
 from simulator.choice.schedule import by_context
+from specplan.reports.lengths import Part, where
 from specplan.reports.table import GAMMA, Column, ranged, table
 
 if TYPE_CHECKING:
@@ -48,14 +49,18 @@ def contexts_json(rows: Sequence[Plan], only: int | None) -> list[dict[str, int]
 
 def contexts_text(rows: Sequence[Plan], only: int | None) -> list[str]:
     """Returns for each batch size with several contexts a sentence with the γ, and the reason."""
-    lines = []
-    for batch, ranges in by_context(rows, only).items():
-        parts = [f"K = {gamma} up to {context} tokens" for context, gamma in ranges]
+    lines, batches = [], by_context(rows, only)
+    for batch, ranges in batches.items():
+        firsts = [1, *(context + 1 for context, _ in ranges)]
+        parts = [Part(first, last, gamma, None)
+                 for first, (last, gamma) in zip(firsts, ranges, strict=False)]  # fmt: skip
+        words = (f"K = {part.gamma} {where([part], parts, 'context')}" for part in parts)
         every = sorted(
             (row for row in rows if row.setting.batch == batch), key=lambda row: row.place
         )
         some = [row for row in every if row.setting.fits]
-        lines.append(f"By context at batch {batch}: {', '.join(parts)}.")
+        if len(batches) > 1:  # of one batch, the first sentence says it
+            lines.append(f"By context at batch {batch}: {', '.join(words)}.")
         if len(some) < len(every):
             lines.append(f"Contexts from {every[len(some)].place[0]} on do not fit.")
         if len(some) > 1:

@@ -57,7 +57,7 @@ class ControllerReport:
         fixed = f"K = {one[0].gamma}, the best fixed K" if one[0].gamma else "no speculation"
         lines = [
             f"The server's controller {_when(one)} over {fixed}: {_ends(one)}.",
-            f"Over the best schedule ({_schedule(schedule)}) it {_when(schedule)}: "
+            f"Over the advised schedule ({_schedule(schedule)}) it {_when(schedule)}: "
             f"{_ends(schedule)}.",
         ]
         if not all(gain.measured for gain in (*one, *schedule)):

@@ -9,6 +9,9 @@ from simulator.choice.odds import certainty, percentage
 from simulator.choice.plan import Plan
 from simulator.choice.schedule import Range, last_paying_batch, schedules
 from simulator.cost.setting import CostSetting, Load, Wall
+from specplan.reports.basis import SOURCE
+from specplan.reports.first_runs import first_runs
+from specplan.reports.lengths import Part, where
 
 _MOSTLY = 0.5
 _SINGLE = ("rtx-30", "rtx-40", "rtx-50")  # GPUs of which a computer seldom has several
@@ -64,7 +67,9 @@ def rows_notes(rows: Sequence[Plan]) -> list[str]:
         draft = "" if load.draft_kind == "model" else f", drafted by {load.draft_kind}"
         doubt = "; a server's time outside the models is left out"
         doubt *= load.modelled and posterior is None
-        origin = load.origin.replace(str(load.gpu), "each GPU") if several else load.origin
+        origin = load.origin
+        if several:
+            origin = SOURCE.sub("", origin).replace(str(load.gpu), "each GPU")
         fixed = [f"{load.gpu}: {note}" if several else note for note in _overhead_notes(load)]
         notes += [f"Costs {origin}{draft}{doubt}.", *load.notes, *fixed]
     return list(dict.fromkeys(notes))
@@ -160,7 +165,10 @@ def zero_fields(row: Plan) -> dict[str, Any] | None:
 
 
 def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
-    """Returns, for each context, the γ by range of batch sizes and the largest batch that gains."""
+    """Returns notes on each context's schedule: the largest batch that gains, and why K changes.
+
+    With several contexts, also the γ by range of batch sizes: of one, `lengths_sentence` says it.
+    """
     from specplan.reports.contexts import contexts_text
     from specplan.reports.zero import zero_lines
 
@@ -168,10 +176,12 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
     single = len({row.setting.batch for row in rows}) == 1
     if lines and single and not any(row.advice.undecided for row in rows if row.setting.fits):
         return lines
-    for context, ranges in schedules(rows, only).items():
-        words = [("at" if r.first_batch == r.last_batch else "up to", r) for r in ranges]
-        parts = ", ".join(f"K = {r.gamma} {to} batch {r.last_batch}" for to, r in words)
-        lines.append(f"Schedule at context {context}: {parts}.")
+    by_context = schedules(rows, only)
+    for context, ranges in by_context.items():
+        if len(by_context) > 1:
+            parts = [Part(part.first_batch, part.last_batch, part.gamma, None) for part in ranges]
+            words = (f"K = {part.gamma} {where([part], parts, 'batch')}" for part in parts)
+            lines.append(f"Schedule at context {context}: {', '.join(words)}.")
         loads = ((row, row.setting.load) for row in rows)
         some = {
             row.setting.batch: row
@@ -182,10 +192,9 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
         if rises and not any(row.advice.measured for row in some.values()):
             lines.append("K rises with the batch where a further token adds less to a step.")
         last = last_paying_batch(schedules(rows, only, restarted=True)[context])
-        undecided = [str(batch) for batch, row in some.items() if row.advice.undecided]
+        undecided = any(first_runs(row, rows) for row in some.values())
         if undecided:
-            where = "" if len(undecided) == len(some) else f" at batch {', '.join(undecided)}"
-            lines.append(f"Undecided{where}: measure K = 0 and the K of the row there first.")
+            pass  # the first sentence asks for runs
         elif last is None:
             lines.append(_nowhere(rows))
         elif last < ranges[-1].last_batch:
@@ -202,8 +211,8 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
             lines.append(_surely(beyond, "a loss is likelier", stops) if doubtful else stops)
         else:
             fits = " that fits" if getattr(some[last].setting.load, "needed_gb", None) else ""
-            where = f"at batch {last}, the largest planned{fits}."
-            lines.append(_surely(some[last], "almost certain", f"Speculation still pays {where}"))
+            pays = f"Speculation still pays at batch {last}, the largest planned{fits}."
+            lines.append(_surely(some[last], "almost certain", pays))
         if not undecided:
             lines += zero_lines(rows, only, context)
         if len({r.gamma > 0 for r in ranges}) > 1 and all(map(_unpriced, some.values())):

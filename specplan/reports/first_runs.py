@@ -3,34 +3,30 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator.choice.advice import Advice
-from simulator.choice.odds import certainty
 from simulator.choice.plan import Plan
-from specplan.reports.kept import plan_waits
 
 
-def first_runs(advice: Advice, *, waits: bool = False) -> list[int]:
-    """Returns the draft lengths to run before flags are used; [] if none is.
+def first_runs(row: Plan, rows: Sequence[Plan] = ()) -> list[int]:
+    """Returns the draft lengths to run before a plan's flags are used; [] if none is.
 
-    waits: whether no speculation was run, and is kept until the advised draft length was run, too.
-    """
-    return [advice.named, 0] if advice.undecided else [advice.named] * waits
-
-
-def first_runs_of(row: Plan, rows: Sequence[Plan] = ()) -> list[int]:
-    """Returns the draft lengths to run before a plan's flags are used.
-
-    Flags for a draft length that the user names need no run. A plan between runs of other batches
-    waits as they do if its gain is undecided, too.
+    Flags for a draft length that the user names need no run, unless a gain is undecided. A plan
+    between runs of other batches waits as they do, unless its draft length gained in them.
 
     rows: plans of the same server at other batches.
     """
-    load, chance = row.setting.load, row.advice.gain_probability
-    between = load is not None and load.estimated is not None and chance is not None
-    waits = plan_waits(row) or (
-        between and certainty(chance or 0.0) == "undecided" and any(map(plan_waits, rows))
+    load, advice, fastest = row.setting.load, row.advice, row.fastest_run
+    if advice.undecided:
+        return [advice.named] + [0] * (fastest is None)
+    between = load is not None and load.estimated is not None
+    waits = _waits(row) or (
+        between and advice.gamma > 0 and not advice.measured and any(map(_waits, rows))
     )
-    return first_runs(row.advice, waits=row.only is None and waits)
+    return [advice.named] * (row.only is None and waits)
+
+
+def _waits(row: Plan) -> bool:
+    """Returns whether no speculation was run, and is the fastest run."""
+    return row.fastest_run is not None and row.fastest_run.gamma == 0
 
 
 def cautious(flags: str, first: Mapping[Any, Sequence[int]], unit: str = "batch") -> str:
@@ -48,5 +44,9 @@ def cautious(flags: str, first: Mapping[Any, Sequence[int]], unit: str = "batch"
     several = sum(line.startswith("# at ") for line in flags.split("\n")) > 1
     whose = " of one setting" * several
     top = f"# Undecided{where}: measure {named} first, then take the #{whose} away."
-    lines = (line if line.startswith("#") else f"# {line}" for line in flags.split("\n"))
-    return "\n".join([top, *lines])
+    return f"{top}\n{commented(flags)}"
+
+
+def commented(flags: str) -> str:
+    """Returns flags as comments."""
+    return "\n".join(line if line.startswith("#") else f"# {line}" for line in flags.split("\n"))

@@ -1,6 +1,7 @@
 """Flags that make a server draft as planned: a draft length, or a draft length by batch size."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from textwrap import fill, indent
 from typing import TypeVar
 
@@ -13,8 +14,9 @@ from simulator.choice.schedule import Range, schedules
 from specplan.reports.advice import odds_text
 from specplan.reports.deployment import does_not_fit
 from specplan.reports.draft_labels import DraftLabels, require_loaded, served
-from specplan.reports.first_runs import cautious, first_runs_of
-from specplan.reports.kept import confirm_lines, kept_comment
+from specplan.reports.first_runs import cautious, commented, first_runs
+from specplan.reports.kept import kept_comment
+from specplan.reports.next_run import deciding, expected, load_text
 
 Words = TypeVar("Words")
 NO_DRAFT = "# gamma is 0: run the target without a draft"
@@ -51,7 +53,7 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
     row = rows[0]
     # Only an engine that ends drafts can keep a run whose drafts ended.
     kept = row.kept if p_min == 0 and exports_of(server).stopping and not rows[0].only else None
-    gamma = row.advice.test_gamma or row.advice.gamma if rows[0].only is None else row.gamma
+    gamma = row.advice.test_gamma or row.whole_gamma if rows[0].only is None else row.gamma
     gamma = gamma if kept is None else kept.run.gamma
     gamma = max((part.gamma for part in ranges), default=gamma)
     named = drafter.name or drafter.kind or drafter.model
@@ -69,14 +71,15 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
         return marked(priced + export_schedule(server, ranges, draft=draft), rows)
     if load is not None and not load.fits:
         raise ValueError(f"`server`: {does_not_fit(row.setting)}")
-    flags = export(
+    flags_at = partial(
+        export,
         server,
-        gamma=gamma,
         draft=draft,
         drafter=drafter.name,
         verification=source.verification,
         p_min=p_min if kept is None else None,
     )
+    flags = flags_at(gamma=gamma)
     if kept is not None:
         return f"{kept_comment(kept)}\n{flags}"
     if row.extrapolated_at(gamma):
@@ -87,7 +90,22 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
         from specplan.reports.profile import more_gain
 
         yours += more_gain(row, row.other)
-    return flags if gamma == 0 else yours + marked(priced + flags, rows)
+    if gamma == 0:
+        return flags
+    return yours + marked(priced + flags, rows) + _to_run_next(row, flags_at) * (len(rows) == 1)
+
+
+def _to_run_next(row: Plan, flags_at: Callable[..., str]) -> str:
+    """Returns as comments the flags of the γ to run next, where another is kept as measured.
+
+    flags_at: returns the flags of its argument `gamma`.
+    """
+    following = row.advice.next_run
+    words = "" if following is None or row.only else expected(row, following.gamma)
+    if following is None or not words:
+        return ""
+    later = commented(flags_at(gamma=following.gamma))
+    return "\n" + indent(fill(f"To run next: {words}.", 96), "# ") + f"\n{later}"
 
 
 def _ranges(rows: Sequence[Plan], only: int | None) -> tuple[Range, ...]:
@@ -179,11 +197,15 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
     """Returns flags below a comment with the probability of a gain; undecided ones as comments."""
     if not (doubtful := [row for row in rows if row.advice.gain_probability is not None]):
         return flags
-    first = {row.setting.batch: first_runs_of(row, rows) for row in rows}
+    first = {row.setting.batch: first_runs(row, rows) for row in rows}
+    decides = deciding(rows)
+    if len(rows) > 1 and decides is not None and any(first.values()):
+        later = "These flags are what is expected today: plan again with the runs."
+        top = indent(fill(f"Undecided: run {load_text(decides)} first. {later}", 96), "# ")
+        return f"{top}\n{commented(flags)}"
     if any(row.advice.undecided for row in doubtful):
         return cautious(flags, first)
     wall, batches = rows[0].setting.wall, [row.setting.batch for row in rows]
-    flags = "\n".join([*(indent(fill(line, 96), "# ") for line in confirm_lines(rows)), flags])
     if len(rows) == 1:
         named, batch = rows[0].advice.named, batches[0]
         lines = [f"# K = {named}: {odds_text(rows[0])}"] if rows[0].only in (None, named) else []

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.choice.kept import KeptRun
-from simulator.choice.odds import certainty, percentage
+from simulator.choice.kept import FastestRun, KeptRun
+from simulator.choice.odds import percentage
 from simulator.choice.plan import Plan
 from simulator.cost.fitted.runs import Run, pooled
 
@@ -47,54 +47,22 @@ def kept_json(kept: KeptRun | None) -> dict[str, Any] | None:
     }
 
 
-def waits(fastest: int | None, probability: float | None) -> bool:
-    """Returns whether to keep no speculation until the advised K was run.
-
-    fastest: K of the fastest run; None if the advised K was run. probability: of a gain, in [0, 1].
-    """
-    return fastest == 0 and probability is not None and certainty(probability) == "undecided"
-
-
-def plan_waits(plan: Plan) -> bool:
-    """Returns whether the advised K is undecided and not run, and no speculation is the fastest."""
-    fastest = plan.fastest_run
-    return fastest is not None and waits(fastest.gamma, plan.advice.gain_probability)
-
-
-def wait_text(gamma: int, gain: str) -> str:
-    """Returns the advice to keep no speculation until K = gamma was run; gain: its speed-up."""
-    return f"Keep K = 0, no speculation, for now; K = {gamma} may give {gain}: run it."
-
-
-def confirm_line(plan: Plan) -> str:
-    """Returns that the advised draft length was not run, and the run to keep until then."""
-    gamma, fastest = plan.advice.gamma, plan.fastest_run
-    confirm = f"K = {gamma} was not run: confirm it by running it."
-    if fastest is None:
-        return confirm + " Do the impossible run again first." * bool(plan.curve.impossible.any())
+def wait_text(plan: Plan, fastest: FastestRun, gain: str) -> str:
+    """Returns the advice to keep the fastest run until K was run; gain: the speed-up of K."""
+    gamma = plan.advice.named
     if fastest.gamma == 0:
-        return f"{confirm} Until then keep K = 0, no speculation."
+        return f"Keep K = 0, no speculation, for now; K = {gamma} may give {gain}: run it."
     return (
-        f"{confirm} Until then keep K = {fastest.gamma}, the fastest run ({fastest.gain:.2f} "
-        f"times): K = {gamma} is faster with a probability of {percentage(fastest.behind)}."
+        f"Keep K = {fastest.gamma}, the fastest run ({fastest.gain:.2f} times), for now; "
+        f"K = {gamma} may give {gain}, and is faster with a probability of "
+        f"{percentage(fastest.behind)}: run it."
     )
-
-
-def confirm_lines(rows: Sequence[Plan]) -> list[str]:
-    """Returns the sentence of `confirm_line` for each plan that has a run to keep, with its batch.
-
-    Without plans for a stated draft length.
-    """
-    some = [row for row in rows if row.fastest_run is not None and row.only is None]
-    where = [f"At batch {row.setting.batch}: " * (len(rows) > 1) for row in some]
-    return [at + confirm_line(row) for at, row in zip(where, some, strict=True)]
 
 
 def fastest_json(plan: Plan) -> dict[str, Any] | None:
     """Returns the JSON object of the run to keep until the advised γ was run; None if it was."""
     fastest = plan.fastest_run
     return fastest and {
-        "sentence": confirm_line(plan),
         "gamma": fastest.gamma,
         "improvement_factor": fastest.gain,
         "advised_is_faster_probability": fastest.behind,

@@ -11,7 +11,7 @@ Json = Mapping[str, Any]
 GAIN = "improvement_factor"
 # With more ranges, a sentence joins neighbouring ranges of one state.
 _NAMED, _WITH_ODDS = 8, 4
-_OPENINGS = {True: "draft ", False: "undecided: measure K = 0 and ", None: "do not speculate "}
+_OPENINGS = {True: "draft ", False: "expected: ", None: "do not speculate "}
 
 
 class Part(NamedTuple):
@@ -27,8 +27,12 @@ class Part(NamedTuple):
     state: bool | None
 
 
-def lengths_sentence(rows: Sequence[Json], parts: Sequence[Part], name: str) -> str:
-    """Returns the draft length and the speed-ups of each range; name: of the setting."""
+def lengths_sentence(rows: Sequence[Json], parts: Sequence[Part], name: str, first: str) -> str:
+    """Returns the draft length and the speed-ups of each range.
+
+    name: name of the setting by which rows differ.
+    first: the runs that decide, as text; "": none.
+    """
     said = []
     for state, groups in groupby(_groups(parts, _NAMED), lambda group: group[0].state):
         texts = []
@@ -39,11 +43,15 @@ def lengths_sentence(rows: Sequence[Json], parts: Sequence[Part], name: str) -> 
                 [shown_point(point)[GAIN] for point in _inside(rows, group, name)], ".2f"
             )
             best = "the best K gives " * (state is None)
-            texts.append(f"{named * bool(lengths[-1])}{_where(group, parts, name)} "
+            texts.append(f"{named * bool(lengths[-1])}{where(group, parts, name)} "
                          f"({best}{gains} times)")  # fmt: skip
         said.append(_OPENINGS[state] + ", ".join(texts))
     text = "; ".join(said).replace(" times", " times the speed without speculation", 1)
-    return f"{text[0].upper()}{text[1:]}."
+    text = f"{text[0].upper()}{text[1:]}."
+    if parts[0].state is False:
+        return f"Undecided: run {first} first. {text}"
+    waits = any(part.state is False for part in parts)
+    return f"{text}{f' For what is expected, run {first} first.' * waits}"
 
 
 def odds_sentence(rows: Sequence[Json], parts: Sequence[Part], name: str) -> str:
@@ -56,8 +64,8 @@ def odds_sentence(rows: Sequence[Json], parts: Sequence[Part], name: str) -> str
         low, high = (choose(shown_point(point)[f"{GAIN}_{end}"] for point in inside)
                      for choose, end in ((min, "low"), (max, "high")))  # fmt: skip
         chances = percentage(*(point["gain_probability"] for point in inside))
-        where = _where(group, parts, name)
-        texts.append(f"{low:.2f} to {high:.2f} times and {chances} {where}")
+        at = where(group, parts, name)
+        texts.append(f"{low:.2f} to {high:.2f} times and {chances} {at}")
     return f"Intervals ({percent()}) and odds of a gain: {'; '.join(texts)}."
 
 
@@ -96,7 +104,8 @@ def _inside(rows: Sequence[Json], group: Sequence[Part], name: str) -> list[Json
     ]
 
 
-def _where(group: Sequence[Part], parts: Sequence[Part], name: str) -> str:
+def where(group: Sequence[Part], parts: Sequence[Part], name: str) -> str:
+    """Returns the range of neighbouring parts in words, for example "from batch 9 to 64"."""
     first, last = group[0].first, group[-1].last
     if first == last:
         return f"at {name} {last}"

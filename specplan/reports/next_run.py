@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 from simulator.choice.curve import CurvePoint
+from simulator.choice.odds import percentage
 from simulator.choice.plan import Plan
 from simulator.cost.fitted.runs import USUAL_ERROR
 from simulator.cost.setting import DEFAULT_CONTEXT
 from simulator.numerics.intervals import deviations
+from specplan.reports.first_runs import first_runs
 
 # An interval is wide if its upper end is this many times its lower end.
 _WIDE = 2.5
@@ -53,26 +54,72 @@ def next_lines(plan: Plan, *, to: str = "this command") -> list[str]:
 
     to: the command that takes the option.
     """
-    if plan.advice.next_run is None:
+    following, runs, load = plan.advice.next_run, next_runs(plan), plan.setting.load
+    if not runs:
         return []
-    gamma, _, rival = following = plan.advice.next_run
-    most, load = plan.acceptance.observed_gamma, plan.setting.load
-    line = partial(
-        next_line,
+    most = plan.acceptance.observed_gamma
+    line = next_line(
+        runs,
         batch=plan.setting.batch,
         context=None if load is None else load.context,
-        counted=most is not None and (gamma or rival) > most,
+        counted=most is not None and max(runs) > most,
         to=to,
     )
-    if gamma == 0:
-        return [line([0, rival] if rival > 0 else [0])]
-    decides = "whether to speculate"
+    if following is None or following.gamma == 0:
+        return [line]
+    gamma, rival = following.gamma, following.rival
+    decides = "It decides whether to speculate"
     if rival > 0:
-        decides = f"between K = {min(gamma, rival)} and K = {max(gamma, rival)}"
-    return [
-        f"{line([gamma])} It decides {decides}: knowing it is worth "
-        f"{following.gain_percent:.1f} % on average."
-    ]
+        decides = f"It decides between K = {min(gamma, rival)} and K = {max(gamma, rival)}"
+    decides = expected(plan, gamma) or decides
+    worth = f"knowing it is worth {following.gain_percent:.1f} % on average."
+    return [f"{line} {decides}: {worth}"]
+
+
+def next_runs(plan: Plan) -> list[int]:
+    """Returns the draft lengths to run next, 0 first; [] if none is worth its time."""
+    following = plan.advice.next_run
+    if following is None:
+        return sorted(first_runs(plan))
+    if following.gamma == 0 and following.rival > 0:
+        return [0, following.rival]
+    return [following.gamma]
+
+
+def deciding(rows: Sequence[Plan]) -> Plan | None:
+    """Returns the plan of several loads whose runs to make next; None if none needs a run.
+
+    It is the first that needs a run before its flags are used, else the first that proposes one.
+    """
+    some = [row for row in rows if next_runs(row)]
+    return next((row for row in some if first_runs(row, rows)), some[0] if some else None)
+
+
+def load_text(plan: Plan) -> str:
+    """Returns the draft lengths to run next, with the plan's load."""
+    load = plan.setting.load
+    return runs_text(next_runs(plan), plan.setting.batch, None if load is None else load.context)
+
+
+def runs_text(gammas: Sequence[int], batch: int, context: int | None) -> str:
+    """Returns which draft lengths to run at which load; context None: it is not known."""
+    named = " and ".join(f"K = {gamma}" for gamma in gammas)
+    return f"{named} at batch {batch}" + f" and context {context}" * (context is not None)
+
+
+def expected(plan: Plan, gamma: int) -> str:
+    """Returns what γ may give where another γ was run and is kept, as half a sentence; else ""."""
+    fastest = plan.fastest_run
+    kept = 0 if fastest is None else fastest.gamma
+    kept = plan.advice.gamma if plan.advice.measured else kept
+    if kept == 0 or gamma in (0, kept):
+        return ""
+    point, odds = plan.point(gamma), plan.curve.gains.exceeds_other(gamma - 1, kept - 1)
+    return (
+        f"K = {gamma} may give {point.improvement_factor:.2f} times ({point.low:.2f} to "
+        f"{point.high:.2f}), and is faster than K = {kept} with a probability of "
+        f"{percentage(odds)}"
+    )
 
 
 def next_line(
@@ -90,7 +137,6 @@ def next_line(
     counted: whether the tokens per call of runs with drafts must be stated, too.
     to: the command that takes the options.
     """
-    where = f"at batch {batch}" + f" and context {context}" * (context is not None)
     known = [f"batch={batch}"] * (batch > 1)
     known += [f"context={context}"] * (context not in (None, DEFAULT_CONTEXT))
     runs = [
@@ -99,6 +145,5 @@ def next_line(
     ]
     what = "MS: milliseconds per token of one request"
     what += "; L: tokens per call, the mean acceptance length" * any("=L" in run for run in runs)
-    named = " and ".join(f"K = {gamma}" for gamma in gammas)
     options = " ".join(f"--run {run}" for run in runs)
-    return f"Next: run {named} {where}, and add {options} to {to} ({what})."
+    return f"Next: run {runs_text(gammas, batch, context)}, and add {options} to {to} ({what})."

@@ -23,8 +23,8 @@ from specplan.reports.deployment import (
     schedules_text,
     zero_fields,
 )  # fmt: skip
-from specplan.reports.first_runs import first_runs_of
-from specplan.reports.kept import confirm_lines, fastest_json, kept_json
+from specplan.reports.first_runs import first_runs
+from specplan.reports.kept import fastest_json, kept_json
 from specplan.reports.next_run import wide_lines
 from specplan.reports.plan import BEYOND, notes_of, points_of, require_possible, speeds
 from specplan.reports.plan_rows import (
@@ -65,7 +65,7 @@ def plans_json(
     if len(rows) == 1:
         return plan_json(rows[0])
     runs = runs_of(rows)
-    fields = [{**plan_fields(row, runs), "first_runs": first_runs_of(row, rows)} for row in rows]
+    fields = [{**plan_fields(row, runs), "first_runs": first_runs(row, rows)} for row in rows]
     data: dict[str, Any] = {"basis": basis, "rows": fields}
     if of_loads(rows):
         from specplan.reports.contexts import contexts_json
@@ -147,13 +147,13 @@ def plan_fields(plan: Plan, runs: Sequence[Run] = ()) -> dict[str, Any]:
         "draft_sampling": source.draft_sampling,
         "verification": source.verification,
         "quiet": source.quiet,
-        "notes": notes_of(plan),
+        "notes": [*(setting.load.notes if setting.load else ()), *notes_of(plan)],
         "advised_gamma": plan.advised_gamma if setting.fits else None,
         "kept": kept_json(plan.kept),
         "why_slower": slower_text(plan, runs) or None if setting.fits else None,
         "fastest_run": fastest_json(plan),
         "test_gamma": advice.test_gamma,
-        "first_runs": first_runs_of(plan) if setting.fits else [],
+        "first_runs": first_runs(plan) if setting.fits else [],
         "zero": zero_fields(plan),
         "gain_certain": advice.certain if plan.curve.in_doubt else None,
         "gain_probability": advice.gain_probability,
@@ -207,13 +207,11 @@ def _first_cause(rows: Sequence[tuple[Plan, str]]) -> list[str]:
 
 def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = (), drafts: Sequence[str] = ()) -> str:
     """Returns several plans as a table with their schedule; every, drafts: see `plans_json`."""
-    first = rows[0]
     one_batch = len({row.setting.batch for row in rows}) == 1  # else the schedule has the zero
+    first, cells, columns = rows[0], [cells_of(row) for row in rows], columns_of(rows)
     held = notes_of(first) if one_batch else (*first.acceptance.source.notes, *first.notes)
     notes = [*rows_notes(rows), *held]
     notes += {note for row in rows for note in row.acceptance.source.notes}.difference(notes)
-    cells = [cells_of(row) for row in rows]
-    columns = columns_of(rows)
     if drafts:
         notes = [fastest(rows, drafts), *notes]
         columns = [("draft", "{draft}"), *(column for column in columns if column[0] != "c")]
@@ -239,12 +237,13 @@ def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = (), drafts: Sequenc
     if any(row.advice.undecided for row in fitting):
         lines.append("Advised K ?: undecided until the K of the row was measured.")
         lines += [NOT_CALIBRATED] if len(gpus_of(rows)) > 1 else []
-    places = [f" at {at}" * bool(at) for _, at in able]
     if drafts:
-        places = [f" of {name}" for name, row in zip(drafts, rows, strict=True) if row.setting.fits]
-    lines += map(folded, [*wide_lines(fitting, places), *confirm_lines(fitting)])
+        lines += map(folded, wide_lines(rows, [f" of {name}" for name in drafts]))
+    else:
+        answer = plans_json(rows, every)
+        lines += ["", *map(folded, [answer["sentence"], *answer["sure"]])]
     for row, at in able[:: max(len(able) - 1, 1)]:
         lines.append(folded(break_even_text(row, f" at {at}")))
     if of_loads(rows) and not drafts:
-        lines += ["", *map(folded, schedules_text(every or rows, rows[0].only))]
+        lines += map(folded, schedules_text(every or rows, rows[0].only))
     return "\n".join([*map(folded, notes), *([""] if notes else []), *lines])

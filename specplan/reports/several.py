@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from simulator.choice.curve import baseline_seconds
 from simulator.choice.odds import percentage
 from simulator.choice.plan import Plan
 from simulator.numerics.intervals import percent
 from specplan.reports import lengths
 from specplan.reports.advice import advice_lines
-from specplan.reports.kept import confirm_lines
 from specplan.reports.lengths import GAIN, Json, fits, ranges_of, shown_point
-from specplan.reports.next_run import next_lines, wide_lines
+from specplan.reports.next_run import deciding, load_text, next_lines, wide_lines
 
 # Settings in which the rows of a plan may differ, by key in JSON.
 SETTINGS = {
@@ -43,20 +43,23 @@ def several_json(plans: Sequence[Plan], data: Json) -> dict[str, Any]:
         f" at {', '.join(f'{SETTINGS[name]} {rows[at][name]}' for name in settings)}"
         for at in first
     ]
-    sure = [*wide_lines([plans[at] for at in first], places),
-            *confirm_lines([plans[at] for at in able])]  # fmt: skip
+    sure = wide_lines([plans[at] for at in first], places)
     if len(able) < len(rows):
         sure.append(f"{len(rows) - len(able)} of {len(rows)} settings do not fit into memory.")
     if parts := ranges_of(data, settings):
         odds = lengths.odds_sentence(rows, parts, settings[0])
-        following = next((lines for at in able if (lines := next_lines(plans[at]))), [])
-        return {"sentence": lengths.lengths_sentence(rows, parts, settings[0]),
+        decides = deciding([plans[at] for at in able])
+        runs = "" if decides is None else load_text(decides)
+        following = [] if decides is None else next_lines(decides)
+        return {"sentence": lengths.lengths_sentence(rows, parts, settings[0], runs),
                 "sure": [*filter(None, [odds]), *sure, *following]}  # fmt: skip
     if _by_speed(rows, settings):
-        gpus = _by_gpu([rows[at] for at in able])
+        order = sorted(able, key=lambda at: _advised_speed(rows[at]), reverse=True)
+        gpus = _by_gpu([rows[at] for at in order])
+        doubt = _between_gpus([plans[at] for at in order])
         alone = f"this command with --gpu {rows[best]['gpu']} only"
         following = next_lines(plans[best], to=alone)
-        return {"sentence": gpus[0], "sure": [*gpus[1:], *sure, *following]}
+        return {"sentence": gpus[0], "sure": [*gpus[1:], *doubt, *sure, *following]}
     gains = bool(rows[best]["advised_gamma"] or rows[best]["test_gamma"])
     opening = f"The largest {'gain' if gains else 'speed-up'} is{places[0]}."
     return {"sentence": f"{opening} {advice_lines(plans[best])[0]}", "sure": sure}
@@ -79,10 +82,32 @@ def _by_speed(rows: Sequence[Json], settings: Sequence[str]) -> bool:
 
 
 def _by_gpu(rows: Sequence[Json]) -> list[str]:
-    """Returns which GPU is the fastest as advised, and a sentence for each of the others."""
-    best, *others = sorted(rows, key=_advised_speed, reverse=True)
-    return [f"{best['gpu']} is the fastest: {_gpu_text(best)}.",
+    """Returns which GPU is the fastest as advised, and a sentence for each of the others.
+
+    rows: one for each GPU, the fastest first.
+    """
+    best, *others = rows
+    first = " and ".join(f"K = {gamma}" for gamma in sorted(best["first_runs"]))
+    run = f" Run {first} on it first." * bool(first)
+    return [f"{best['gpu']} is the fastest at batch {best['batch']}: {_gpu_text(best)}.{run}",
             *(f"{point['gpu']}: {_gpu_text(point)}." for point in others)]  # fmt: skip
+
+
+def _between_gpus(plans: Sequence[Plan]) -> list[str]:
+    """Returns the intervals of the GPUs' speeds without speculation; [] if they are exact."""
+    if any(plan.cost.posterior is None for plan in plans) or len(plans) < 2:
+        return []
+    ranges = []
+    for plan in plans:
+        slow, fast = (plan.setting.batch / seconds[0]
+                      for seconds in baseline_seconds(plan.cost).interval()[::-2])  # fmt: skip
+        ranges.append((plan.setting.load and plan.setting.load.gpu, slow, fast))
+    texts = ", ".join(f"{gpu} {slow:,.0f} to {fast:,.0f}" for gpu, slow, fast in ranges)
+    apart = "lie apart" if ranges[0][1] > ranges[1][2] else "overlap: run both before you choose"
+    return [
+        f"No odds between GPUs are computed. Tokens/s without speculation ({percent()}): {texts}. "
+        f"The ranges of the first two {apart}."
+    ]
 
 
 def _gpu_text(point: Json) -> str:
@@ -95,9 +120,7 @@ def _gpu_text(point: Json) -> str:
     gamma, speed = drafting["gamma"], f"{_advised_speed(point):,.0f} tokens/s"
     if point["first_runs"]:
         faster = f"{drafting['tokens_per_second']:,.0f} tokens/s"
-        both = " and ".join(f"K = {first}" for first in sorted(point["first_runs"]))
-        return (f"{speed} without speculation; K = {gamma} may give {faster}, {gain}{odds}: "
-                f"measure {both} first")  # fmt: skip
+        return f"{speed} without speculation; K = {gamma} may give {faster}, {gain}{odds}"
     if point["advised_gamma"]:
         return f"{speed} with K = {gamma}, {gain} the speed without speculation{odds}"
     best = f"; the best, K = {gamma}, gives {gain}{odds}" if gamma else ""

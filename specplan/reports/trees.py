@@ -14,7 +14,7 @@ from simulator.schemes.trees import depths_and_ranks
 from specplan.reports.basis import rests_on
 from specplan.reports.deployment import cost_json, cost_notes, graphs_line, published_speeds
 from specplan.reports.draft_labels import DraftLabels, require_loaded, served
-from specplan.reports.first_runs import cautious, first_runs
+from specplan.reports.first_runs import cautious
 from specplan.reports.table import MS, TOKENS, blocks_take_a_step, bounds, folded, possible, table
 
 # Name of our own commands among the engines that draft trees.
@@ -204,7 +204,9 @@ def tree_exports(rows: Sequence[TreeRow], program: str, drafter: DraftLabels) ->
     texts = {row.cost.setting.batch: tree_export(row, program, drafter) for row in rows}
     flags = "\n".join(f"# at batch {batch}:\n" * (len(texts) > 1) + text
                       for batch, text in texts.items())  # fmt: skip
-    return cautious(flags, {row.cost.setting.batch: first_runs(row.advice) for row in rows})
+    undecided = {row.cost.setting.batch: [row.advice.named, 0] * row.advice.undecided
+                 for row in rows}  # fmt: skip
+    return cautious(flags, undecided)
 
 
 def tree_export(row: TreeRow, program: str, drafter: DraftLabels) -> str:

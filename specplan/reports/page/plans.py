@@ -26,6 +26,7 @@ BASELINE = Threshold(1.0, "without speculation")
 _ROWS_PAST, _ROWS_LEAST = 4, 8
 EXPORT = "With --export SERVER (vllm, sglang, llama.cpp, ...) the command also gives the flags."
 # Follows c where a block takes longer than c says.
+_PLAIN_MS = "ms per token without speculation"
 _MORE = " (a drafted token over a target step; a block also verifies, and has a fixed time)"
 
 
@@ -90,14 +91,15 @@ def curve_chart(answer: Json, points: Sequence[Json], key: str = "speed-up") -> 
         "Speed-up by draft length",
         ("The line is the most likely speed-up" if band else "The line is the speed-up")
         + f"{f', the band its {percent()} interval' if band else ''}; above 1, speculation gains."
-        + " Dots are measured runs." * bool(measured),
+        + " Dots are measured runs; the line fits all of them." * bool(measured),
         "K",
         "times the speed without speculation",
         [
             *series("speed-up", 0, zip(gammas, *_columns(shown), strict=True)),
             *series(
                 "measured", 1,
-                ((point["gamma"], *interval(point)) for point in measured), "dots",
+                ((point["gamma"], point["measured_improvement_factor"], *interval(point)[1:])
+                 for point in measured), "dots",
             ),
         ],
         levels=[BASELINE],
@@ -108,6 +110,9 @@ def curve_chart(answer: Json, points: Sequence[Json], key: str = "speed-up") -> 
 def _marked(answer: Json) -> dict[str, int]:
     advised, best = answer["advised_gamma"], answer["optimal_gamma"]
     first = max(answer["first_runs"], default=None)
+    later = (answer.get("next_run") or {}).get("gamma")
+    if first is None and later not in (None, 0, advised):
+        return {"advised": advised, "run next": later} if advised else {"run next": later}
     if first is not None:
         return {"best: measure it": best} if first == best else {"measure": first, "best": best}
     if advised is None:
@@ -153,12 +158,18 @@ def curve_table(answer: Json, points: Sequence[Json]) -> Table:
 def plan_inputs(answer: Json) -> list[tuple[str, str]]:
     """Returns names and values of the inputs of a plan."""
     names = {"alpha": "α", "c": "c", "c_hat": "c of operations", **SETTINGS, "dtype": "weights",
-             "baseline_ms_per_token": "ms per token without speculation",
+             "baseline_ms_per_token": _PLAIN_MS,
              "baseline_tokens_per_second": "tokens per second without speculation"}  # fmt: skip
+    if answer.get("c_hat_is_c"):
+        del names["c_hat"]
     pairs = [(label, answer.get(name)) for name, label in names.items()]
+    fitted = (answer.get("cost") or {}).get("evidence")
     more = {} if answer.get("verification_free") else {"c": _MORE}
+    more |= {_PLAIN_MS: " (fitted through all runs)"} if fitted else {}
+    forms = {_PLAIN_MS: ".2f"}
     return [
-        (label, (f"{value:.4g}" if isinstance(value, float) else str(value)) + more.get(label, ""))
+        (label, (f"{value:{forms.get(label, '.4g')}}" if isinstance(value, float) else str(value))
+         + more.get(label, ""))
         for label, value in pairs
         if value is not None
-    ]
+    ]  # fmt: skip

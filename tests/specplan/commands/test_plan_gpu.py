@@ -372,6 +372,6 @@ def test_contexts_give_a_gamma_each_and_say_why_it_falls() -> None:
     assert places[-1][0] == 65536
     assert {row["context"] for row in rows["rows"]} == {2**each for each in range(10, 17)}
     text = " ".join(run(line).stdout.split())
-    assert f"By context at batch 1: K = {places[0][1]} up to {places[0][0]} tokens" in text
+    assert f"Draft K = {places[0][1]} at context {places[0][0]} (" in text
     assert "acceptance changes (3.20 to" in text
     assert "Schedule at context" not in text

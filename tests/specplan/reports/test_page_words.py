@@ -65,7 +65,10 @@ def test_a_page_of_gpus_begins_each_part_with_the_gpu_of_its_headline() -> None:
     pair = f"plan --target-config {target} --draft-config {draft} --alpha 0.7 --engine vllm"
     flags = {f"vllm, {gpu}, TP 1": "--flag" for gpu in ("h100-sxm", "h200")}
     section = section_of(answered(f"{pair} --gpu h100,h200") | {"flags": flags})
-    assert section.headline.startswith("h200 is the fastest: ")
+    assert section.headline.startswith("h200 is the fastest at batch 1: ")
+    assert section.headline.endswith(" on it first.")
+    assert section.sure[1].startswith("No odds between GPUs are computed. Tokens/s without spec")
+    assert section.sure[-1].count("to this command with --gpu h200 only (MS: ") == 1
     (low_end,) = [line for line in section.sure if line.startswith("The low end")]
     assert low_end.startswith("The low end at GPU h200 (")
     assert [name.split(", ")[1] for name in section.flags] == ["h200", "h100-sxm"]

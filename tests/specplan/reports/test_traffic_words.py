@@ -44,7 +44,7 @@ def test_the_advice_names_k_its_rates_its_odds_and_the_capacity() -> None:
     assert section.headline == answer["sentence"]
     assert section.sure[:2] == answer["details"][:2]
     assert section.basis == answer["basis"]
-    assert answer["basis"] == "Rests on counted acceptance and costs by your runs."
+    assert answer["basis"] == "Rests on observed acceptance and costs by your runs."
     heads, rows = section.tables[0].columns, section.tables[0].rows
     assert [row[list(heads).index("request speed-up")] for row in rows[1:4:2]] == [
         f"{first:.2f}",
