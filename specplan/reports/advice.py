@@ -102,8 +102,8 @@ def decision_lines(plan: Plan) -> list[str]:
         return [wait_text(plan, plan.fastest_run, gain), *doubt, *unsure]
     if advice.undecided:
         chance = percentage(advice.gain_probability or 0.0)
-        return [f"Undecided ({chance}): measure K = 0 and K = {named} first. K = {named} "
-                f"may give {gain}.", NOT_CALIBRATED]  # fmt: skip
+        first = f"Undecided ({chance} for a gain): measure K = 0 and K = {named} first."
+        return [f"{first} K = {named} may give {gain}.", NOT_CALIBRATED]
     if advice.gamma > 0:
         tokens = "1 token" if named == 1 else f"{named} tokens"
         drafted = f"Draft {tokens} per block (K = {named})"

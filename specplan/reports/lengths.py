@@ -18,7 +18,8 @@ class Part(NamedTuple):
     """A range of batches or contexts with one draft length.
 
     gamma: draft length to use or to measure; 0: no speculation.
-    state: whether the draft length is decided; None: no speculation.
+    state: whether the draft length is decided; None: no speculation is faster. A server that has
+      its draft anyway then uses `gamma`, since drafting nothing has a price.
     """
 
     first: int
@@ -37,14 +38,15 @@ def lengths_sentence(rows: Sequence[Json], parts: Sequence[Part], name: str, fir
     for state, groups in groupby(_groups(parts, _NAMED), lambda group: group[0].state):
         texts = []
         for group in groups:
-            lengths = sorted({part.gamma for part in group})
-            named = f"K = {lengths[0]}" + f" to {lengths[-1]}" * (len(lengths) > 1) + " "
+            lengths = ends_of([part.gamma for part in group], "")
             gains = ends_of(
                 [shown_point(point)[GAIN] for point in _inside(rows, group, name)], ".2f"
             )
-            best = "the best K gives " * (state is None)
-            texts.append(f"{named * bool(lengths[-1])}{where(group, parts, name)} "
-                         f"({best}{gains} times)")  # fmt: skip
+            named, said_gains = f"K = {lengths} ", f"{gains} times"
+            if state is None:
+                anyway = f"; K = {lengths} if the server has its draft anyway" * (lengths != "0")
+                named, said_gains = "", f"the best K gives {gains} times{anyway}"
+            texts.append(f"{named}{where(group, parts, name)} ({said_gains})")
         said.append(_OPENINGS[state] + ", ".join(texts))
     text = "; ".join(said).replace(" times", " times the speed without speculation", 1)
     text = f"{text[0].upper()}{text[1:]}."
@@ -124,19 +126,24 @@ def ranges_of(data: Json, settings: Sequence[str]) -> list[Part]:
                   for part in data["schedule"]]  # fmt: skip
     elif data.get("by_context"):
         ranges = [(part["last_context"], part["gamma"]) for part in data["by_context"]]
-    undecided = {point[name]: bool(point["first_runs"]) for point in rows}
+    states = {point[name]: _state(point) for point in rows}
     parts: list[Part] = []
     first = rows[0][name]
     for last, gamma in ranges:
-        inside = {at: undecided[at] for at in undecided if first <= at <= last} or {last: False}
+        inside = {at: states[at] for at in states if first <= at <= last} or {last: True}
         ends = [at for at, after in pairwise(inside) if inside[at] != inside[after]] + [last]
         for end in ends:
-            state = None if not gamma else not inside[max(at for at in inside if at <= end)]
+            state = inside[max(at for at in inside if at <= end)] if gamma else None
             if parts and (parts[-1].gamma, parts[-1].state) == (gamma, state):
                 first = parts.pop().first
             parts.append(Part(first, end, gamma, state))
             first = end + 1
     return parts
+
+
+def _state(point: Json) -> bool | None:
+    """Returns `Part.state` of one row."""
+    return False if point["first_runs"] else (True if point["advised_gamma"] else None)
 
 
 def _length(point: Json) -> int:

@@ -103,7 +103,7 @@ def _between_gpus(plans: Sequence[Plan]) -> list[str]:
                       for seconds in baseline_seconds(plan.cost).interval()[::-2])  # fmt: skip
         ranges.append((plan.setting.load and plan.setting.load.gpu, slow, fast))
     texts = ", ".join(f"{gpu} {slow:,.0f} to {fast:,.0f}" for gpu, slow, fast in ranges)
-    apart = "lie apart" if ranges[0][1] > ranges[1][2] else "overlap: run both before you choose"
+    apart = "lie apart" if ranges[0][1] > ranges[1][2] else "overlap, so either may be the fastest"
     return [
         f"No odds between GPUs are computed. Tokens/s without speculation ({percent()}): {texts}. "
         f"The ranges of the first two {apart}."

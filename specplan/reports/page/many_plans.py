@@ -112,8 +112,10 @@ def _strip(rows: Sequence[Json], name: str, parts: Sequence[Part]) -> Chart:
     ends = [*(part.first for part in parts[1:]), parts[-1].last]
     spans = [
         Span(
-            part.first, end, f"K {part.gamma}{'' if part.state else '?'}" if part.gamma else "none",
-            part.gamma or None,
+            part.first,
+            end,
+            "none" if part.state is None else f"K {part.gamma}{'' if part.state else '?'}",
+            None if part.state is None else part.gamma,
         )
         for part, end in zip(parts, ends, strict=True)
     ]  # fmt: skip
