@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from simulator.choice.plan import Plan
 from simulator.choice.schedule import by_context
-from specplan.reports.lengths import Part, where
+from specplan.reports.lengths import listed
 from specplan.reports.table import GAMMA, Column, ranged, table
 
 if TYPE_CHECKING:
@@ -52,15 +52,13 @@ def contexts_text(rows: Sequence[Plan], only: int | None) -> list[str]:
     lines, batches = [], by_context(rows, only)
     for batch, ranges in batches.items():
         firsts = [1, *(context + 1 for context, _ in ranges)]
-        parts = [Part(first, last, gamma, None)
-                 for first, (last, gamma) in zip(firsts, ranges, strict=False)]  # fmt: skip
-        words = (f"K = {part.gamma} {where([part], parts, 'context')}" for part in parts)
+        parts = [(first, *part) for first, part in zip(firsts, ranges, strict=False)]
         every = sorted(
             (row for row in rows if row.setting.batch == batch), key=lambda row: row.place
         )
         some = [row for row in every if row.setting.fits]
         if len(batches) > 1:  # of one batch, the first sentence says it
-            lines.append(f"By context at batch {batch}: {', '.join(words)}.")
+            lines.append(f"By context at batch {batch}: {listed(parts, 'context')}.")
         if len(some) < len(every):
             lines.append(f"Contexts from {every[len(some)].place[0]} on do not fit.")
         if len(some) > 1:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from engines.kind import engine_kinds
 from simulator.choice.controlled import Controlled, ControllerGain, pays_from
+from specplan.reports.lengths import listed
 from specplan.reports.table import folded
 
 
@@ -95,9 +97,9 @@ def _ends(gains: Sequence[ControllerGain]) -> str:
 
 
 def _schedule(gains: Sequence[ControllerGain]) -> str:
-    parts: list[tuple[int, int]] = []
-    for gain in gains:
-        if parts and parts[-1][0] == gain.gamma:
-            parts.pop()
-        parts.append((gain.gamma, gain.batch))
-    return ", ".join(f"K = {gamma} up to batch {last}" for gamma, last in parts)
+    ranges = [
+        (some[0].batch, some[-1].batch, gamma)
+        for gamma, group in groupby(gains, lambda gain: gain.gamma)
+        for some in [list(group)]
+    ]
+    return listed(ranges, "batch")

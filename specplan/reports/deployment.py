@@ -11,7 +11,7 @@ from simulator.choice.schedule import Range, last_paying_batch, schedules
 from simulator.cost.setting import CostSetting, Load, Wall
 from specplan.reports.basis import SOURCE
 from specplan.reports.first_runs import first_runs
-from specplan.reports.lengths import Part, where
+from specplan.reports.lengths import listed
 
 _MOSTLY = 0.5
 _SINGLE = ("rtx-30", "rtx-40", "rtx-50")  # GPUs of which a computer seldom has several
@@ -179,9 +179,8 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
     by_context = schedules(rows, only)
     for context, ranges in by_context.items():
         if len(by_context) > 1:
-            parts = [Part(part.first_batch, part.last_batch, part.gamma, None) for part in ranges]
-            words = (f"K = {part.gamma} {where([part], parts, 'batch')}" for part in parts)
-            lines.append(f"Schedule at context {context}: {', '.join(words)}.")
+            parts = [(part.first_batch, part.last_batch, part.gamma) for part in ranges]
+            lines.append(f"Schedule at context {context}: {listed(parts, 'batch')}.")
         loads = ((row, row.setting.load) for row in rows)
         some = {
             row.setting.batch: row

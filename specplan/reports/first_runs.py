@@ -43,7 +43,8 @@ def cautious(flags: str, first: Mapping[Any, Sequence[int]], unit: str = "batch"
     named = f"{', '.join(some)} and {last}" if some else last
     several = sum(line.startswith("# at ") for line in flags.split("\n")) > 1
     whose = " of one setting" * several
-    top = f"# Undecided{where}: measure {named} first, then take the #{whose} away."
+    word = "Undecided" if 0 in gammas else "Not run yet"
+    top = f"# {word}{where}: measure {named} first, then take the #{whose} away."
     return f"{top}\n{commented(flags)}"
 
 

@@ -201,7 +201,7 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
     decides = deciding(rows)
     if len(rows) > 1 and decides is not None and any(first.values()):
         later = "These flags are what is expected today: plan again with the runs."
-        top = indent(fill(f"Undecided: run {load_text(decides)} first. {later}", 96), "# ")
+        top = indent(fill(f"Run {load_text(decides)} first. {later}", 96), "# ")
         return f"{top}\n{commented(flags)}"
     if any(row.advice.undecided for row in doubtful):
         return cautious(flags, first)
@@ -209,6 +209,8 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
     if len(rows) == 1:
         named, batch = rows[0].advice.named, batches[0]
         lines = [f"# K = {named}: {odds_text(rows[0])}"] if rows[0].only in (None, named) else []
+        if rows[0].only is None and rows[0].advised_gamma not in (0, named):
+            lines = [f"# K = {rows[0].advised_gamma} is the fastest run."]
         if wall is not None and wall.crossed(batch, named + 1):
             lines.append(
                 f"# K = {named + 1} would need {wall.size(batch, named + 1)} {wall.unit} a step, "

@@ -106,6 +106,9 @@ def running_text(plan: Plan, gamma: int) -> str:
     if advised == 0 or plan.kept is not None or rival not in others:
         return ""
     opening = f"Keep K = {gamma}, which the server runs: it beats K = {rival}, the next best"
+    if gamma == advised and factors[rival] > factors[advised]:
+        why = f": no K is more than {100 * plan.near:g} % faster"
+        return f"Keep K = {gamma}, which the server runs{'' if plan.advice.measured else why}."
     if gamma != advised:
         opening = f"The server runs K = {gamma}. K = {advised} is faster"
     odds = percentage(curve.gains.exceeds_other(advised - 1, rival - 1))

@@ -46,12 +46,12 @@ def lengths_sentence(rows: Sequence[Json], parts: Sequence[Part], name: str, fir
             if state is None:
                 anyway = f"; K = {lengths} if the server has its draft anyway" * (lengths != "0")
                 named, said_gains = "", f"the best K gives {gains} times{anyway}"
-            texts.append(f"{named}{where(group, parts, name)} ({said_gains})")
+            texts.append(f"{named}{_where(group, parts, name)} ({said_gains})")
         said.append(_OPENINGS[state] + ", ".join(texts))
     text = "; ".join(said).replace(" times", " times the speed without speculation", 1)
     text = f"{text[0].upper()}{text[1:]}."
     if parts[0].state is False:
-        return f"Undecided: run {first} first. {text}"
+        return f"Run {first} first. {text}"
     waits = any(part.state is False for part in parts)
     return f"{text}{f' For what is expected, run {first} first.' * waits}"
 
@@ -66,7 +66,7 @@ def odds_sentence(rows: Sequence[Json], parts: Sequence[Part], name: str) -> str
         low, high = (choose(shown_point(point)[f"{GAIN}_{end}"] for point in inside)
                      for choose, end in ((min, "low"), (max, "high")))  # fmt: skip
         chances = percentage(*(point["gain_probability"] for point in inside))
-        at = where(group, parts, name)
+        at = _where(group, parts, name)
         texts.append(f"{low:.2f} to {high:.2f} times and {chances} {at}")
     return f"Intervals ({percent()}) and odds of a gain: {'; '.join(texts)}."
 
@@ -106,8 +106,13 @@ def _inside(rows: Sequence[Json], group: Sequence[Part], name: str) -> list[Json
     ]
 
 
-def where(group: Sequence[Part], parts: Sequence[Part], name: str) -> str:
-    """Returns the range of neighbouring parts in words, for example "from batch 9 to 64"."""
+def listed(ranges: Sequence[tuple[int, int, int]], name: str) -> str:
+    """Returns ranges, each with its first and last batch or context and its draft length."""
+    parts = [Part(*part, None) for part in ranges]
+    return ", ".join(f"K = {part.gamma} {_where([part], parts, name)}" for part in parts)
+
+
+def _where(group: Sequence[Part], parts: Sequence[Part], name: str) -> str:
     first, last = group[0].first, group[-1].last
     if first == last:
         return f"at {name} {last}"

@@ -9,6 +9,7 @@ from simulator.choice.advice import NEAR
 from simulator.choice.odds import certainty, percentage
 from simulator.numerics.intervals import percent
 from simulator.traffic.answer import Traffic, TrafficRequest
+from specplan.reports.lengths import listed
 from specplan.reports.traffic_limits import (
     crossing_lines,
     prompts_lines,
@@ -142,10 +143,10 @@ def remarks(request: TrafficRequest, answer: Traffic, data: Json) -> list[str]:
     ]
     if answer.within_targets is not None:
         lines.append(_up_to("Mean times meet your targets", answer.within_targets, answer))
-    ranges = [f"{part.gamma} up to batch {part.last_batch}" for part in answer.schedule]
-    what = "K by batch, if runs confirm it" if answer.undecided else "Advised gamma by batch"
+    ranges = [(part.first_batch, part.last_batch, part.gamma) for part in answer.schedule]
+    what = "By batch, if runs confirm it" if answer.undecided else "Advised by batch"
     apart = "A row's gamma is one for all batches of its rate, prompts included, so it may differ."
-    lines.append(f"{what}: {', '.join(ranges)}. {apart}")
+    lines.append(f"{what}: {listed(ranges, 'batch')}. {apart}")
     if more := _left_out(data["rows"]):
         lines.append(f"More rates overload the server: {', '.join(f'{rate:g}' for rate in more)}.")
     return lines
