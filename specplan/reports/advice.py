@@ -11,7 +11,6 @@ from simulator.choice.plan import Plan
 from simulator.cost.c_by_sizes import assumed_c
 from simulator.cost.fitted.runs import pooled
 from specplan.reports.deployment import does_not_fit
-from specplan.reports.kept import kept_lines, wait_text
 from specplan.reports.next_run import next_lines, wide_lines
 from specplan.reports.slower import slower_text
 
@@ -31,6 +30,8 @@ def advice_lines(plan: Plan) -> list[str]:
         c, (low, high) = cost.c, ends
         assumed = [f"c {c:.2g} is assumed ({low:.2g} to {high:.2g}): no run with drafts was timed."]
     if plan.kept is not None:
+        from specplan.reports.kept import kept_lines
+
         following = next_lines(plan)[: plan.kept.gain is None]
         return [*kept_lines(plan, plan.kept), *assumed, *following]
     lines = [*decision_lines(plan), *wide_lines([plan]), *assumed]
@@ -98,6 +99,8 @@ def decision_lines(plan: Plan) -> list[str]:
     named, best, gain = advice.named, advice.best, _gain(plan, advice.named)
     doubt = [odds_text(plan)] if plan.curve.in_doubt and named > 0 else []
     if plan.fastest_run is not None:
+        from specplan.reports.kept import wait_text
+
         unsure = [NOT_CALIBRATED] * advice.undecided
         return [wait_text(plan, plan.fastest_run, gain), *doubt, *unsure]
     if advice.undecided:
@@ -105,8 +108,7 @@ def decision_lines(plan: Plan) -> list[str]:
         first = f"Undecided ({chance} for a gain): measure K = 0 and K = {named} first."
         return [f"{first} K = {named} may give {gain}.", NOT_CALIBRATED]
     if advice.gamma > 0:
-        tokens = "1 token" if named == 1 else f"{named} tokens"
-        drafted = f"Draft {tokens} per block (K = {named})"
+        drafted = f"Draft {named} token{'s' * (named > 1)} per block (K = {named})"
         if advice.measured:
             return [f"{drafted}: {gain}, {_measured(plan)}.", *doubt]
         near, factor = "", plan.point(best).improvement_factor
@@ -205,10 +207,8 @@ def _speed(plan: Plan) -> list[str]:
         lines.append(f"Tokens per second: {speed}, {baseline:.1f} without speculation.")
     if plan.cost.posterior is not None:
         low, middle, high = (1e3 * seconds[0] for seconds in baseline_seconds(plan.cost).interval())
-        plain = [
-            run for run in pooled(plan.cost.own_runs) if run.gamma == 0 and not run.speculating
-        ]
-        measured = [f"{1e3 * run.seconds_per_token:.2f}" for run in plain]
+        none = [run for run in pooled(plan.cost.own_runs) if run.gamma == 0 and not run.speculating]
+        measured = [f"{1e3 * run.seconds_per_token:.2f}" for run in none]
         fitted = f", fitted through all runs; measured: {measured[0]}" if measured else ""
         fitted *= f"{middle:.2f}" not in measured
         lines.append(

@@ -10,8 +10,6 @@ from simulator.choice.plan import Plan
 from simulator.choice.schedule import Range, last_paying_batch, schedules
 from simulator.cost.setting import CostSetting, Load, Wall
 from specplan.reports.basis import SOURCE
-from specplan.reports.first_runs import first_runs
-from specplan.reports.lengths import listed
 
 _MOSTLY = 0.5
 _SINGLE = ("rtx-30", "rtx-40", "rtx-50")  # GPUs of which a computer seldom has several
@@ -170,6 +168,8 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
     With several contexts, also the γ by range of batch sizes: of one, `lengths_sentence` says it.
     """
     from specplan.reports.contexts import contexts_text
+    from specplan.reports.first_runs import first_runs
+    from specplan.reports.lengths import listed
     from specplan.reports.zero import zero_lines
 
     lines, wall = contexts_text(rows, only), rows[0].setting.wall

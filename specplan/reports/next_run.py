@@ -9,7 +9,6 @@ from simulator.choice.plan import Plan
 from simulator.cost.fitted.runs import USUAL_ERROR
 from simulator.cost.setting import DEFAULT_CONTEXT
 from simulator.numerics.intervals import deviations
-from specplan.reports.first_runs import first_runs
 
 # An interval is wide if its upper end is this many times its lower end.
 _WIDE = 2.5
@@ -79,7 +78,11 @@ def next_lines(plan: Plan, *, to: str = "this command") -> list[str]:
 def next_runs(plan: Plan) -> list[int]:
     """Returns the draft lengths to run next, 0 first; [] if none is worth its time."""
     following = plan.advice.next_run
+    if following is None and plan.cost.posterior is None:
+        return []
     if following is None:
+        from specplan.reports.first_runs import first_runs
+
         return sorted(first_runs(plan))
     if following.gamma == 0 and following.rival > 0:
         return [0, following.rival]
@@ -91,6 +94,8 @@ def deciding(rows: Sequence[Plan]) -> Plan | None:
 
     It is the first that needs a run before its flags are used, else the first that proposes one.
     """
+    from specplan.reports.first_runs import first_runs
+
     some = [row for row in rows if next_runs(row)]
     return next((row for row in some if first_runs(row, rows)), some[0] if some else None)
 

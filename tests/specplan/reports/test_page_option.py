@@ -94,7 +94,10 @@ def test_a_size_stands_with_its_sentence_speeds_and_flags(
     text = html.unescape((folder / "page.html").read_text(encoding="utf-8"))
     assert f'class="headline">{size["sentence"]}<' in text
     assert "How many GPUs: llama-3.1-8b drafted by small" in text
-    assert f"<pre>{size['flags']['vllm']}</pre>" in text
+    *comments, last = size["flags"]["vllm"].splitlines()
+    assert f"\n{last}</pre>" in text
+    assert comments
+    assert all(f'<span class="comment">{line}</span>\n' in text for line in comments)
     drawn = [point for part in size["pareto"] for point in (part["tokens_per_second_per_user"],)]
     assert all(f'"x": {user}' in text for user in drawn)
     assert f"<td>{size['best']['gpu']}</td><td>{size['best']['replicas']}</td>" in text
