@@ -25,8 +25,9 @@ from simulator.cost.roofline.deployment import Deployment, prompt_seconds, roofl
 from simulator.cost.roofline.hardware import find_hardware
 from simulator.cost.roofline.sharing import Conditions
 from simulator.traffic.blocks import Blocks
+from simulator.traffic.counted import closed_fleet, simulated_fleet
 from simulator.traffic.demand import Demand, LatencyTargets
-from simulator.traffic.fleet import Fleet, Goal, Replica, closed_fleet, simulated_fleet
+from simulator.traffic.fleet import Fleet, Goal, Replica
 from simulator.traffic.limit import in_turn, simulated_limit
 from simulator.traffic.pair import Pair
 from simulator.traffic.promise import binding, promise

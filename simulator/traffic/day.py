@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from simulator.traffic.fleet import Fleet, Goal, Replica, closed_fleet, simulated_fleet
+from simulator.traffic.counted import closed_fleet, simulated_fleet, sure_fleet
+from simulator.traffic.fleet import Fleet, Goal, Replica
 from simulator.traffic.trace import HOUR, Hour
 
 
@@ -75,6 +76,6 @@ def day(
         fleet = None if guess is None else simulated_fleet(guess)
         if fleet is None:
             return None
-        fleets.append(fleet)
+        fleets.append(sure_fleet(fleet))
     known = next(fleet.replica for fleet in fleets if fleet is not None)
     return Day(tuple(hours), tuple(fleets), known.gpus, known.price)

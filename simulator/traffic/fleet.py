@@ -1,4 +1,4 @@
-"""Replicas of one server that share arrivals in turn, and how many of them keep latency targets."""
+"""Replicas of one server that share arrivals in turn, and what they promise."""
 
 from __future__ import annotations
 
@@ -204,47 +204,10 @@ class Fleet:
                 server = pair.drawn(some).server(gamma)
         return needed
 
+    def sufficient(self, gpus: float) -> float | None:
+        """Returns the probability that so many GPUs keep the targets; None: all is exact."""
+        return None if self.drawn_gpus is None else float(np.mean(self.drawn_gpus <= gpus))
+
     def of(self, replicas: int) -> Fleet:
         """Returns the fleet with another number of replicas."""
         return replace(self, replicas=replicas)
-
-
-def closed_fleet(replica: Replica, gamma: int, goal: Goal) -> Fleet | None:
-    """Returns the fewest replicas that keep the targets in closed form; None: `max_gpus` do not."""
-    most = goal.max_gpus // replica.gpus
-    pair = replica.pair
-    server = pair.server(gamma)
-    least = max(1, ceil(goal.rate / float(pair.under(gamma, goal.rate).max_rate)))
-
-    def keeps(replicas: int) -> bool:
-        state = steady(server, in_turn(pair.demand, replicas), gamma, goal.rate / replicas)
-        return bool(state.share(goal.targets)[0] >= goal.share)
-
-    if least > most or not keeps(most):
-        return None
-    low, high = least - 1, most
-    step = 1
-    while low + step < high and not keeps(low + step):
-        low, step = low + step, 2 * step
-    high = min(high, low + step)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if keeps(middle) else (middle, high)
-    return Fleet(replica, gamma, high, goal)
-
-
-def simulated_fleet(guess: Fleet) -> Fleet | None:
-    """Returns the fewest replicas that keep the targets in simulations; None: `max_gpus` do not.
-
-    guess: a fleet of about as many replicas.
-    """
-    most, fleet = guess.goal.max_gpus // guess.replica.gpus, guess
-    if fleet.keeps:
-        while fleet.replicas > 1 and (fewer := fleet.of(fleet.replicas - 1)).keeps:
-            fleet = fewer
-        return fleet
-    while fleet.replicas < most:
-        fleet = fleet.of(fleet.replicas + 1)
-        if fleet.keeps:
-            return fleet
-    return None

@@ -15,7 +15,8 @@ import numpy as np
 from simulator.choice.advice import NEAR, UNDECIDED
 from simulator.choice.odds import LIKELY
 from simulator.numerics.arguments import Floats
-from simulator.traffic.fleet import Fleet, Goal, Replica, closed_fleet, simulated_fleet
+from simulator.traffic.counted import closed_fleet, simulated_fleet, sure_fleet
+from simulator.traffic.fleet import Fleet, Goal, Replica
 from simulator.traffic.promise import Limit, Promise, binding, limit_interval, promise
 
 # Fleets that are shown, and how many of each kind are simulated at most.
@@ -72,10 +73,7 @@ class Sizing:
     @property
     def sufficient(self) -> float | None:
         """Probability that the best fleet keeps the targets; None if nothing is uncertain."""
-        drawn = None if self.best is None else self.best.drawn_gpus
-        return (
-            None if self.best is None or drawn is None else np.mean(drawn <= self.best.gpus).item()
-        )
+        return None if self.best is None else self.best.sufficient(self.best.gpus)
 
     @property
     def undecided(self) -> bool:
@@ -112,12 +110,16 @@ def size(
     limited = [fleet for fleets in kinds for fleet in _limited(fleets)]
     fleets = _by_speculation([*counted, *limited])
     plain_fleets, drafting = (_simulated(fleets_of_way, layouts) for fleets_of_way in fleets)
-    candidates = tuple(sorted([*plain_fleets, *drafting], key=_spent)[:SHOWN])
-    without = plain_fleets[0] if plain_fleets else None
-    best = candidates[0] if candidates else None
-    if best is None:
+    # Fewer GPUs at the most probable values may be more where they must suffice surely.
+    shown = sorted([*plain_fleets, *drafting], key=_spent)[:SHOWN]
+    candidates = tuple(sorted(map(sure_fleet, shown), key=_spent))
+    if not candidates:
         return Sizing(goal, None, None, searched=searched)
-    drawn = best.drawn_gpus
+    best, drawn = candidates[0], candidates[0].drawn_gpus
+    plain_fleets = [fleet for fleet in candidates if fleet.gamma == 0] or [
+        sure_fleet(fleet) for fleet in plain_fleets[:1]
+    ]
+    without = plain_fleets[0] if plain_fleets else None
     return Sizing(
         goal,
         best,
@@ -127,7 +129,7 @@ def size(
         gpus_at=None if drawn is None else _quantiles(drawn),
         promise=promise(best, requests=_CHECKED, seed=goal.seed + 1) if check else None,
         searched=searched,
-        by_draft=_by_draft(drafting, fleets[1], without, replicas),
+        by_draft=_by_draft([*candidates, *drafting], fleets[1], without, replicas),
     )
 
 
@@ -217,11 +219,12 @@ def _shortest(fleets: Sequence[Fleet]) -> Fleet:
 
 
 def saved_gpus(best: Fleet, without: Fleet) -> Saved:
-    """Returns the GPUs that one fleet needs less than another, from the same draws."""
+    """Returns the GPUs that a fleet and what draws need beyond it are fewer than another's."""
     gpus, drawn, plain = without.gpus - best.gpus, best.drawn_gpus, without.drawn_gpus
     if drawn is None or plain is None:
         return Saved(gpus)
     both = np.isfinite(drawn) & np.isfinite(plain)
+    drawn = np.maximum(drawn, best.gpus)
     less = np.where(both, np.where(both, plain, 0) - np.where(both, drawn, 0), np.nan)
     less = np.where(np.isfinite(drawn) & np.isinf(plain), np.inf, less)
     less = np.where(np.isnan(less), 0.0, less)

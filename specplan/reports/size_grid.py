@@ -31,12 +31,11 @@ def size_grid(replicas: Sequence[Replica], sizing: Sizing) -> dict[str, Any] | N
     """
     if sizing.best is None or not replicas:
         return None
-    exact = [replace(replica, doubt=lambda: None) for replica in replicas]
     goal = sizing.goal
     rates = [goal.rate if part == 1 else float(f"{part * goal.rate:.3g}") for part in _RATES]
     sizings = [
         sizing if rate == goal.rate
-        else size(exact, replace(goal, rate=rate), check=False, layouts=1)
+        else size(replicas, replace(goal, rate=rate), check=False, layouts=1)
         for rate in rates
     ]  # fmt: skip
     pairs = [(sized.best, sized.best_without) for sized in sizings]

@@ -8,7 +8,7 @@ from typing import Any
 from simulator.choice.odds import percentage
 from simulator.numerics.intervals import percent
 from specplan.reports.day import HOURS, day_sentences
-from specplan.reports.sizing_words import layout
+from specplan.reports.sizing_words import enough, layout
 from specplan.reports.table import Column, folded, table
 
 Json = Mapping[str, Any]
@@ -66,6 +66,8 @@ def fleet_columns(every: Sequence[Json]) -> list[Column[Json]]:
         ("up to requests/s", "{most_requests_per_second:.3g}"),
         ("binds", "{binds}"),
     ]
+    if any(fleet["probability"] is not None for fleet in every):
+        columns.append(("enough", lambda fleet: enough(fleet["probability"]) or "-"))
     if any(fleet["price"] is not None for fleet in every):
         columns.append(("price an hour", "{price:.2f}"))
     return columns

@@ -100,6 +100,7 @@ def _fleet_json(fleet: Fleet | None) -> dict[str, Any] | None:
         "share_within": fleet.share_within,
         "most_requests_per_second": fleet.limit,
         "price": fleet.price,
+        "probability": fleet.sufficient(fleet.gpus),
     }
 
 

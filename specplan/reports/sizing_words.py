@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from math import floor, inf
+from math import inf
 
-from simulator.choice.odds import certainty, percentage
+from simulator.choice.odds import percentage
 from simulator.numerics.intervals import percent
+from simulator.traffic.counted import ENOUGH
 from simulator.traffic.fleet import Fleet
+from simulator.traffic.limit import in_turn
 from simulator.traffic.sizing import Saved, Sizing
+from simulator.traffic.steady import steady
+from specplan.reports.next_run import next_line
 
 _LIMITS = {"TTFT": "TTFT", "TPOT": "TPOT", "memory": "Memory", "capacity": "Capacity"}
 _ELSE = ": loosen a target, allow more GPUs a replica (--gpus-per-replica), or another draft"
-# Below this probability, that fewer GPUs suffice is called unlikely.
-_UNLIKELY = 0.4
 
 
 def sentence(sizing: Sizing) -> str:
-    """Returns the answer: the GPUs with speculation and without, and how likely it saves some."""
-    best, without, saved, goal = sizing.best, sizing.best_without, sizing.saved, sizing.goal
+    """Returns the answer: the GPUs to take, how likely they suffice, and those without drafts."""
+    best, without, goal = sizing.best, sizing.best_without, sizing.goal
     if best is None:
         return (
             f"No deployment keeps {_targets(sizing)} for {goal.share:.0%} of requests with at most "
@@ -27,44 +29,40 @@ def sentence(sizing: Sizing) -> str:
         f"with {best.replica.draft or 'the draft'} and K = {best.gamma}" if best.gamma
         else "without speculation"
     )  # fmt: skip
-    money = "" if best.price is None else f", {best.price:.4g} an hour"
-    carry = "carries" if best.gpus == 1 else "carry"
+    known = enough(best.sufficient(best.gpus), ": enough with a probability of ")
     start = (
-        f"{best.gpus} {best.replica.gpu.upper()} in {_deployed(best)} {carry} {_rate(goal.rate)} "
-        f"requests/s {speculation}{money}{_suffice(sizing, best)}"
+        f"ake {best.gpus} {best.replica.gpu.upper()} ({_deployed(best)}) {speculation} for "
+        f"{_rate(goal.rate)} requests/s{known}."
     )
+    first = f"Undecided: run K = {best.gamma} and K = 0 first. If they confirm it, t"
+    start = (first if sizing.undecided else "T") + start
     if best.gamma == 0:
-        return f"{start}; no draft makes it cheaper."
-    if sizing.undecided:
-        start = f"Undecided: run K = {best.gamma} and K = 0 first. {start}"
-    if without is None or saved is None:
-        return f"{start}; without speculation {goal.max_gpus} GPUs do not keep the targets."
-    other = "" if without.price is None else f", {without.price:.4g} an hour"
+        return f"{start} No draft makes it cheaper."
+    if without is None:
+        return f"{start} Without speculation {goal.max_gpus} GPUs do not keep the targets."
     kind = "" if without.replica.gpu == best.replica.gpu else f" {without.replica.gpu.upper()}"
-    plain = f"without speculation {without.gpus}{kind} ({_deployed(without)}{other})"
-    return f"{start}; {plain}: {_fewer(saved, without.most_drawn)}."
+    return (
+        f"{start} Without speculation it takes {without.gpus}{kind} ({_deployed(without)}"
+        f"{enough(without.sufficient(without.gpus), '; ')}){_more(without.gpus - best.gpus)}."
+    )
 
 
-def _fewer(saved: Saved, most: int) -> str:
-    """Returns the GPUs that speculation saves, their interval and P(at least one).
+def enough(chance: float | None, start: str = "") -> str:
+    """Returns the probability that GPUs suffice in per cent; "" if nothing is uncertain.
 
-    most: GPUs without speculation up to which the draws were counted.
+    Less than `ENOUGH` is never rounded to it.
     """
-    gpus, than = abs(saved.gpus), "fewer" if saved.gpus > 0 else "more"
-    fewer = f"{gpus} GPU{'s' * (gpus > 1)} {than}" if gpus else "as many GPUs"
-    if saved.low is None or saved.high is None or saved.probability is None:
-        return fewer
-    if saved.low == inf:
-        known = f"without speculation more than {most}"
-    elif saved.high == inf:
-        known = f"{saved.low:.0f} or more saved, as more than {most} may be needed without"
-    elif saved.gpus > 0:
-        known = f"{saved.low:.0f} to {saved.high:.0f}"
-    else:
-        known = f"{saved.low:.0f} to {saved.high:.0f} saved"
-    words = "unlikely" if saved.probability < _UNLIKELY else certainty(saved.probability)
-    some = f"some saving {words}, {percentage(saved.probability)}"
-    return f"{fewer} ({percent()}: {known}; {some})"
+    if chance is None:
+        return ""
+    least, shown = percentage(ENOUGH), percentage(chance)
+    return start + (percentage(ENOUGH - 0.01) if chance < ENOUGH and shown == least else shown)
+
+
+def _more(gpus: int) -> str:
+    """Returns how many more GPUs are taken without speculation."""
+    if gpus == 0:
+        return ", as many"
+    return f": {abs(gpus)} GPU{'s' * (abs(gpus) > 1)} {'more' if gpus > 0 else 'fewer'}"
 
 
 def _rate(rate: float) -> str:
@@ -72,17 +70,39 @@ def _rate(rate: float) -> str:
     return f"{float(f'{rate:.4g}'):g}"
 
 
-def _suffice(sizing: Sizing, best: Fleet) -> str:
-    """Returns how likely the best fleet suffices, and how many GPUs do with at least 90 %."""
-    if sizing.sufficient is None:
-        return ""
-    chance = floor(round(100 * sizing.sufficient, 6))  # never rounded up to 90 %
-    known = f" (suffice{'s' * (best.gpus == 1)} with a probability of {percentage(chance / 100)}"
-    if sizing.gpus_at is None or (most := sizing.gpus_at[1]) <= best.gpus:
-        return f"{known})"
-    if most == inf:
-        return f"{known}; for at least 90 % more than {best.most_drawn} are needed)"
-    return f"{known}; buy {most:.0f} for at least 90 %)"
+def _rule(best: Fleet) -> list[str]:
+    """Returns why so many GPUs are taken, and how likely one replica less or more suffices."""
+    chance, least, size = best.sufficient(best.gpus), percentage(ENOUGH), best.replica.gpus
+    if chance is None:
+        return []
+    rule = (
+        f"Rule: the fewest GPUs that are enough with a probability of at least {least}. That is "
+        f"right where a shortage costs {ENOUGH / (1 - ENOUGH):.0f} times what idle GPUs cost."
+    )
+    if chance < ENOUGH:
+        rule = f"No number of GPUs up to {best.most_drawn} is enough with {least}."
+    numbers = [best.gpus + step for step in (-size, size)]
+    others = [f"{gpus} GPU{'s' * (gpus > 1)}: {enough(best.sufficient(gpus))}" for gpus in numbers
+              if 0 < gpus <= best.goal.max_gpus]  # fmt: skip
+    return [f"{rule} {'; '.join(others)}." if others else rule]
+
+
+def _saving(saved: Saved | None, without: Fleet | None) -> list[str]:
+    """Returns how likely the answer's GPUs are fewer than without speculation."""
+    if saved is None or without is None or saved.probability is None:
+        return []
+    if saved.low == inf:
+        known = f"without it more than {without.most_drawn} are needed"
+    elif saved.high == inf:
+        known = (
+            f"{saved.low:.0f} or more, as more than {without.most_drawn} may be needed without it"
+        )
+    else:
+        known = f"{saved.low:.0f} to {saved.high:.0f}"
+    return [
+        f"With a probability of {percentage(saved.probability)} these are fewer GPUs than are "
+        f"needed without speculation ({percent()}: {known})."
+    ]
 
 
 def promises(sizing: Sizing) -> list[str]:
@@ -90,25 +110,48 @@ def promises(sizing: Sizing) -> list[str]:
     best, promised, goal = sizing.best, sizing.promise, sizing.goal
     if best is None:
         return []
-    lines = []
+    lines = _rule(best)
+    if best.gamma > 0:
+        lines += _saving(sizing.saved, sizing.best_without)
     if promised is not None:
         first = " / ".join(f"{1e3 * seconds:.0f}" for seconds in promised.first_seconds)
         token = " / ".join(f"{1e3 * seconds:.1f}" for seconds in promised.token_seconds)
         lines.append(
-            f"Simulated with all replicas: {100 * promised.share:.1f} % of requests keep "
+            f"If the predicted times are right, {100 * promised.share:.1f} % of requests keep "
             f"{_targets(sizing)} (TTFT {100 * promised.first_share:.1f} %, TPOT "
-            f"{100 * promised.token_share:.1f} %). TTFT p50 / p95 / p99: {first} ms; TPOT: "
-            f"{token} ms."
+            f"{100 * promised.token_share:.1f} %; simulated with all replicas). TTFT p50 / p95 / "
+            f"p99: {first} ms; TPOT: {token} ms."
         )
     lines.append(
         f"{_LIMITS[sizing.binds or 'capacity']} binds. The next replica is due above "
         f"{sizing.next_rate:.3g} requests/s{_between(sizing.next_rates)}."
     )
+    lines += _next(best)
     lines.append(
         f"{sizing.searched} combinations were searched. Requests go to the replicas in turn; "
         f"{100 * goal.share:g} % of them keep the targets: that is the promise (--share)."
     )
     return lines
+
+
+def _next(best: Fleet) -> list[str]:
+    """Returns the runs of one replica that make the answer sure; [] if nothing is uncertain."""
+    if best.sufficient(best.gpus) is None:
+        return []
+    replica, demand = best.replica, best.replica.pair.demand
+    rate, shared = best.goal.rate / best.replicas, in_turn(demand, best.replicas)
+    state = steady(replica.pair.server(best.gamma), shared, best.gamma, rate)
+    gpus = f"--gpu {replica.gpu} --tp {replica.tp}" + f" --dp {replica.dp}" * (replica.dp > 1)
+    gpus += f" --ep {replica.ep}" * (replica.ep > 1)
+    return [
+        next_line(
+            sorted({0, best.gamma}),
+            batch=max(round(float(state.batch[0])), 1),
+            context=round(demand.context),
+            counted=True,
+            to=f"'specplan traffic {gpus} --replicas {best.replicas}' for these requests",
+        )
+    ]
 
 
 def _between(ends: tuple[float, float] | None) -> str:
@@ -123,7 +166,9 @@ def layout(tp: int, ep: int, dp: int) -> str:
 def _deployed(fleet: Fleet) -> str:
     """Returns a fleet's replicas in words, for example `3 replicas of TP 4`."""
     replica, several = fleet.replica, "s" * (fleet.replicas > 1)
-    return f"{fleet.replicas} replica{several} of {layout(replica.tp, replica.ep, replica.dp)}"
+    ways, price = layout(replica.tp, replica.ep, replica.dp), fleet.price
+    money = "" if price is None else f", {price:.4g} an hour"
+    return f"{fleet.replicas} replica{several} of {ways}{money}"
 
 
 def _targets(sizing: Sizing) -> str:

@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from simulator.traffic.counted import closed_fleet, simulated_fleet
 from simulator.traffic.demand import Demand, LatencyTargets, Requests, SimulationResult
 from simulator.traffic.events import serve
-from simulator.traffic.fleet import Fleet, Goal, Replica, closed_fleet, simulated_fleet
+from simulator.traffic.fleet import Fleet, Goal, Replica
 from simulator.traffic.limit import in_turn
 from simulator.traffic.promise import binding, limit_interval, promise
 from simulator.traffic.server import Doubt

@@ -1,0 +1,71 @@
+"""How many replicas keep latency targets: in closed form, by simulation, and surely enough."""
+
+from __future__ import annotations
+
+from math import ceil, inf
+
+import numpy as np
+
+from simulator.traffic.fleet import Fleet, Goal, Replica
+from simulator.traffic.limit import in_turn
+from simulator.traffic.steady import steady
+
+# Least probability with which the GPUs of an answer must suffice. If a shortage costs r times an
+# idle GPU, the expected loss is least at r / (1 + r) (Arrow, Harris and Marschak 1951): r is 4.
+ENOUGH = 0.8
+
+
+def closed_fleet(replica: Replica, gamma: int, goal: Goal) -> Fleet | None:
+    """Returns the fewest replicas that keep the targets in closed form; None: `max_gpus` do not."""
+    most = goal.max_gpus // replica.gpus
+    pair = replica.pair
+    server = pair.server(gamma)
+    least = max(1, ceil(goal.rate / float(pair.under(gamma, goal.rate).max_rate)))
+
+    def keeps(replicas: int) -> bool:
+        state = steady(server, in_turn(pair.demand, replicas), gamma, goal.rate / replicas)
+        return bool(state.share(goal.targets)[0] >= goal.share)
+
+    if least > most or not keeps(most):
+        return None
+    low, high = least - 1, most
+    step = 1
+    while low + step < high and not keeps(low + step):
+        low, step = low + step, 2 * step
+    high = min(high, low + step)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if keeps(middle) else (middle, high)
+    return Fleet(replica, gamma, high, goal)
+
+
+def simulated_fleet(guess: Fleet) -> Fleet | None:
+    """Returns the fewest replicas that keep the targets in simulations; None: `max_gpus` do not.
+
+    guess: a fleet of about as many replicas.
+    """
+    most, fleet = guess.goal.max_gpus // guess.replica.gpus, guess
+    if fleet.keeps:
+        while fleet.replicas > 1 and (fewer := fleet.of(fleet.replicas - 1)).keeps:
+            fleet = fewer
+        return fleet
+    while fleet.replicas < most:
+        fleet = fleet.of(fleet.replicas + 1)
+        if fleet.keeps:
+            return fleet
+    return None
+
+
+def sure_fleet(fleet: Fleet) -> Fleet:
+    """Returns the fewest replicas, at least the fleet's, that suffice with probability `ENOUGH`.
+
+    The fleet itself if nothing is uncertain, or if `Fleet.most_drawn` GPUs suffice less surely.
+    """
+    if (drawn := fleet.drawn_gpus) is None:
+        return fleet
+    gpus = float(np.quantile(drawn, ENOUGH, method="higher"))
+    if not fleet.gpus < gpus < inf:
+        return fleet
+    sure = fleet.of(round(gpus / fleet.replica.gpus))
+    vars(sure)["drawn_gpus"] = drawn  # the GPUs that each draw needs are the deployment's
+    return sure
