@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from engines.kind import Drafted
 from simulator.traffic.fleet import Fleet
-from specplan.reports.first_runs import cautious
+from specplan.reports.first_runs import commented
 from specplan.reports.flags import export
 
 # Flags by what they set; --quantization takes the format, the others a number.
@@ -30,7 +30,7 @@ _FLAGS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 def replica_flags(server: str, fleet: Fleet, draft: Drafted, *, undecided: bool = False) -> str:
     """Returns the flags of each replica; server: one of `sized_for`.
 
-    undecided: whether the flags of the draft are comments until it was run.
+    undecided: whether the draft may save no GPU. Its flags are comments: no run of it is known.
     A number format is written only if it is fp8: other formats are the checkpoint's own.
     """
     replica, flags = fleet.replica, _FLAGS[server]
@@ -49,8 +49,9 @@ def replica_flags(server: str, fleet: Fleet, draft: Drafted, *, undecided: bool 
         parts.append(f"{flags['dtype']} fp8")
     lines = [" ".join(parts)]
     if fleet.gamma:
-        first = {0: [fleet.gamma, 0] * undecided}
-        lines.append(cautious(export(server, gamma=fleet.gamma, draft=draft), first))
+        known = "Undecided" if undecided else "Not run"
+        top = f"# {known}: measure K = {fleet.gamma} and K = 0 first, then take the # away."
+        lines.append(commented(export(server, gamma=fleet.gamma, draft=draft), top))
     return "\n".join(lines)
 
 

@@ -82,9 +82,9 @@ def _rule(best: Fleet) -> list[str]:
     if chance < ENOUGH:
         rule = f"No number of GPUs up to {best.most_drawn} is enough with {least}."
     numbers = [best.gpus + step for step in (-size, size)]
-    others = [f"{gpus} GPU{'s' * (gpus > 1)}: {enough(best.sufficient(gpus))}" for gpus in numbers
+    others = [f"{gpus} with {enough(best.sufficient(gpus))}" for gpus in numbers
               if 0 < gpus <= best.goal.max_gpus]  # fmt: skip
-    return [f"{rule} {'; '.join(others)}." if others else rule]
+    return [f"{rule} Other numbers: {', '.join(others)}." if others else rule]
 
 
 def _saving(saved: Saved | None, without: Fleet | None) -> list[str]:
