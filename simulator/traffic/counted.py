@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, inf
-
-import numpy as np
+from math import ceil
 
 from simulator.traffic.fleet import Fleet, Goal, Replica
 from simulator.traffic.limit import in_turn
@@ -61,11 +59,47 @@ def sure_fleet(fleet: Fleet) -> Fleet:
 
     The fleet itself if nothing is uncertain, or if `Fleet.most_drawn` GPUs suffice less surely.
     """
-    if (drawn := fleet.drawn_gpus) is None:
-        return fleet
-    gpus = float(np.quantile(drawn, ENOUGH, method="higher"))
-    if not fleet.gpus < gpus < inf:
-        return fleet
-    sure = fleet.of(round(gpus / fleet.replica.gpus))
-    vars(sure)["drawn_gpus"] = drawn  # the GPUs that each draw needs are the deployment's
-    return sure
+    guess = scaled_fleet(fleet, 1.0)
+    most = fleet.most_drawn // fleet.replica.gpus
+    while not _sure(guess) and guess.replicas < most:
+        guess = guess.of(guess.replicas + 1)
+    while guess.replicas > fleet.replicas and _sure(guess, guess.replicas - 1):
+        fewer = guess.of(guess.replicas - 1)
+        if not _sure(fewer):
+            break
+        guess = fewer
+    return guess if _sure(guess) else fleet
+
+
+def _sure(fleet: Fleet, replicas: int | None = None) -> bool:
+    """Returns whether a fleet, or so many of its replicas, suffices surely."""
+    chance = fleet.probability if replicas is None else fleet.sufficient(replicas)
+    return chance is None or chance >= ENOUGH
+
+
+def scaled_fleet(fleet: Fleet, scale: float) -> Fleet:
+    """Returns `sure_fleet` without a simulation; scale: in place of `Fleet.scale`."""
+
+    def sure(replicas: int) -> bool:
+        chance = fleet.sufficient(replicas, scale=scale)
+        return chance is None or chance >= ENOUGH
+
+    low, most = fleet.replicas - 1, fleet.most_drawn // fleet.replica.gpus
+    step = 1
+    while low + step < most and not sure(low + step):
+        low, step = low + step, 2 * step
+    high = min(low + step, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if sure(middle) else (middle, high)
+    return fleet.of(high) if sure(high) else fleet
+
+
+def spent(fleet: Fleet) -> tuple[float, float]:
+    """Returns what is spent, then the negative room that is left for more requests."""
+    return fleet.spent, -fleet.closed_limit
+
+
+def surely_spent(fleet: Fleet) -> tuple[bool, float, float]:
+    """Returns whether the fleet suffices less surely than an answer must, then `spent`."""
+    return fleet.probability is not None and fleet.probability < ENOUGH, *spent(fleet)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from simulator.traffic.counted import closed_fleet, simulated_fleet, sure_fleet
+from simulator.traffic.counted import closed_fleet, scaled_fleet, simulated_fleet
 from simulator.traffic.fleet import Fleet, Goal, Replica
 from simulator.traffic.trace import HOUR, Hour
 
@@ -61,11 +61,14 @@ def day(
     replica: Callable[[Hour], Replica],
     gamma: int,
     goal: Callable[[Hour], Goal],
+    *,
+    scale: float,
 ) -> Day | None:
     """Returns the replicas of one deployment by hour; None if some hour needs too many GPUs.
 
     replica: returns the deployment with the lengths and arrivals of an hour; goal: the hour's goal.
     gamma: drafted tokens per block in every hour; 0: started without a draft.
+    scale: `Fleet.scale` of one hour, for all.
     """
     fleets: list[Fleet | None] = []
     for hour in hours:
@@ -76,6 +79,6 @@ def day(
         fleet = None if guess is None else simulated_fleet(guess)
         if fleet is None:
             return None
-        fleets.append(sure_fleet(fleet))
+        fleets.append(scaled_fleet(fleet, scale))
     known = next(fleet.replica for fleet in fleets if fleet is not None)
     return Day(tuple(hours), tuple(fleets), known.gpus, known.price)

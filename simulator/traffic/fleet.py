@@ -15,7 +15,7 @@ from simulator.traffic.demand import LatencyTargets
 from simulator.traffic.events import serve
 from simulator.traffic.limit import REQUESTS, closed_limit, in_turn, simulated_limit
 from simulator.traffic.pair import Pair
-from simulator.traffic.server import Doubt
+from simulator.traffic.server import Doubt, Server
 from simulator.traffic.steady import max_rate, steady
 
 # Draws are counted up to this many times the most probable number of replicas.
@@ -179,23 +179,30 @@ class Fleet:
         return self.replica.gpus * min(_MANY * self.replicas, most)
 
     @cached_property
-    def drawn_gpus(self) -> Floats | None:
-        """GPUs that each draw of costs and acceptance needs; infinite: more than `most_drawn`.
+    def drawn(self) -> Doubt | None:
+        """Draws of costs and acceptance; None: all is exact."""
+        return self.replica.doubt()
 
-        The closed form counts replicas at each draw. Its rate is multiplied by the factor by which
-        its limit exceeds the simulation's, so that the most probable values give the fleet's own
-        number. None if nothing is uncertain.
+    @cached_property
+    def scale(self) -> float:
+        """Factor by which the closed form's limit exceeds the simulation's.
+
+        Draws are counted in closed form. Their rate is multiplied by it, so that the most probable
+        values give the fleet's own number.
         """
-        doubt, pair, goal, gamma = self.replica.doubt(), self.replica.pair, self.goal, self.gamma
-        if doubt is None:
+        return self.closed_limit / self.limit if self.limit > 0 else 1.0
+
+    @cached_property
+    def drawn_gpus(self) -> Floats | None:
+        """GPUs that each draw needs; infinite: more than `most_drawn`. None: all is exact."""
+        if (doubt := self.drawn) is None:
             return None
-        rate = goal.rate * (self.closed_limit / self.limit if self.limit > 0 else 1.0)
+        pair, gamma, rate = self.replica.pair, self.gamma, self.scale * self.goal.rate
         left, needed = np.arange(len(doubt.seconds)), np.full(len(doubt.seconds), inf)
         server = pair.drawn(doubt).server(gamma)
         fewest = max(1, ceil(rate / float(np.max(max_rate(server, pair.demand, gamma)))))
         for replicas in range(fewest, self.most_drawn // self.replica.gpus + 1):
-            state = steady(server, in_turn(pair.demand, replicas), gamma, rate / replicas)
-            kept: NDArray[np.bool_] = state.share(goal.targets)[..., 0] >= goal.share
+            kept = self._kept(server, replicas, self.scale)
             needed[left[kept & np.isinf(needed[left])]] = replicas * self.replica.gpus
             if len(more := np.flatnonzero(np.isinf(needed))) == 0:
                 break
@@ -204,9 +211,27 @@ class Fleet:
                 server = pair.drawn(some).server(gamma)
         return needed
 
-    def sufficient(self, gpus: float) -> float | None:
-        """Returns the probability that so many GPUs keep the targets; None: all is exact."""
-        return None if self.drawn_gpus is None else float(np.mean(self.drawn_gpus <= gpus))
+    def _kept(self, server: Server, replicas: int, scale: float) -> NDArray[np.bool_]:
+        """Returns whether so many replicas keep the targets in each draw of a server."""
+        rate, demand = scale * self.goal.rate, in_turn(self.replica.pair.demand, replicas)
+        share = steady(server, demand, self.gamma, rate / replicas).share(self.goal.targets)
+        kept: NDArray[np.bool_] = share[..., 0] >= self.goal.share
+        return kept
+
+    def sufficient(self, replicas: int, *, scale: float | None = None) -> float | None:
+        """Returns the probability that so many replicas keep the targets; None: all is exact.
+
+        scale: None: `Fleet.scale`, which takes a simulation.
+        """
+        if self.drawn is None:
+            return None
+        server = self.replica.pair.drawn(self.drawn).server(self.gamma)
+        return float(self._kept(server, replicas, self.scale if scale is None else scale).mean())
+
+    @cached_property
+    def probability(self) -> float | None:
+        """Probability that the fleet keeps the targets; None: all is exact."""
+        return self.sufficient(self.replicas)
 
     def of(self, replicas: int) -> Fleet:
         """Returns the fleet with another number of replicas."""

@@ -7,7 +7,7 @@ are then counted in simulations of one replica, which takes its share of the arr
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,9 +15,16 @@ import numpy as np
 from simulator.choice.advice import NEAR, UNDECIDED
 from simulator.choice.odds import LIKELY
 from simulator.numerics.arguments import Floats
-from simulator.traffic.counted import closed_fleet, simulated_fleet, sure_fleet
+from simulator.traffic.counted import (
+    closed_fleet,
+    simulated_fleet,
+    spent,
+    sure_fleet,
+    surely_spent,
+)
 from simulator.traffic.fleet import Fleet, Goal, Replica
 from simulator.traffic.promise import Limit, Promise, binding, limit_interval, promise
+from simulator.traffic.saved import Saved, saved_by_draft, saved_gpus
 
 # Fleets that are shown, and how many of each kind are simulated at most.
 SHOWN, _SIMULATED = 5, 12
@@ -31,21 +38,11 @@ _CHECKED = 100_000
 
 
 @dataclass(frozen=True)
-class Saved:
-    """GPUs that speculation saves: most probable, ends of the 90 % interval, P(at least one)."""
-
-    gpus: int
-    low: float | None = None
-    high: float | None = None
-    probability: float | None = None
-
-
-@dataclass(frozen=True)
 class Sizing:
     """The best fleets, and what the best one promises.
 
-    best, best_without: the cheapest fleet, and the cheapest without speculation; None: none keeps
-      the targets.
+    best, best_without: the cheapest fleet that suffices with the probability `ENOUGH`, and such a
+      fleet without speculation, or one that suffices less surely; None: none keeps the targets.
     candidates: the cheapest fleets of different replicas, the best first.
     saved: GPUs that speculation saves; None unless both fleets exist.
     gpus_at: GPUs that suffice with a probability of 50 and of 90 %; None if nothing is uncertain.
@@ -73,7 +70,7 @@ class Sizing:
     @property
     def sufficient(self) -> float | None:
         """Probability that the best fleet keeps the targets; None if nothing is uncertain."""
-        return None if self.best is None else self.best.sufficient(self.best.gpus)
+        return None if self.best is None else self.best.probability
 
     @property
     def undecided(self) -> bool:
@@ -94,81 +91,60 @@ class Sizing:
         return None if self.best is None else limit_interval(self.best)
 
 
-def size(
-    replicas: Sequence[Replica], goal: Goal, *, check: bool = True, layouts: int = SHOWN
-) -> Sizing:
-    """Returns the cheapest fleets; check: whether the best one is simulated with all replicas.
-
-    layouts: how many are simulated although the closed form says that others are cheaper.
-    """
-    plain = {replica.machine: replica for replica in reversed(replicas)}  # of any draft
-    tried = [(replica, 0) for replica in plain.values()]
-    tried += [(replica, gamma) for replica in replicas for gamma in replica.pair.gammas]
-    every = (closed_fleet(replica, gamma, goal) for replica, gamma in tried)
-    counted, searched = [fleet for fleet in every if fleet is not None], len(tried)
-    kinds = _by_speculation(counted)
-    limited = [fleet for fleets in kinds for fleet in _limited(fleets)]
-    fleets = _by_speculation([*counted, *limited])
-    plain_fleets, drafting = (_simulated(fleets_of_way, layouts) for fleets_of_way in fleets)
-    # Fewer GPUs at the most probable values may be more where they must suffice surely.
-    shown = sorted([*plain_fleets, *drafting], key=_spent)[:SHOWN]
-    candidates = tuple(sorted(map(sure_fleet, shown), key=_spent))
+def size(replicas: Sequence[Replica], goal: Goal, *, check: bool = True) -> Sizing:
+    """Returns the cheapest fleets; check: whether the best one is simulated with all replicas."""
+    searched = len(_tried(replicas))
+    counted, (plain, drafting) = _searched(replicas, goal, SHOWN)
+    candidates = _sure_fleets(sorted([*plain, *drafting], key=spent)[:SHOWN], every=True)
     if not candidates:
         return Sizing(goal, None, None, searched=searched)
     best, drawn = candidates[0], candidates[0].drawn_gpus
-    plain_fleets = [fleet for fleet in candidates if fleet.gamma == 0] or [
-        sure_fleet(fleet) for fleet in plain_fleets[:1]
-    ]
-    without = plain_fleets[0] if plain_fleets else None
+    sure, speculating = _by_speculation(candidates)
+    without = next(iter(sure or _sure_fleets(plain, every=False)), None)
     return Sizing(
         goal,
         best,
         without,
-        candidates,
+        tuple(candidates),
         saved=None if without is None else saved_gpus(best, without),
         gpus_at=None if drawn is None else _quantiles(drawn),
         promise=promise(best, requests=_CHECKED, seed=goal.seed + 1) if check else None,
         searched=searched,
-        by_draft=_by_draft([*candidates, *drafting], fleets[1], without, replicas),
+        by_draft=saved_by_draft([*speculating, *drafting], counted, without, replicas),
     )
 
 
-def _by_draft(
-    fleets: Sequence[Fleet],
-    counted: Sequence[Fleet],
-    without: Fleet | None,
-    replicas: Sequence[Replica],
-) -> tuple[tuple[Fleet, Saved | None], ...]:
-    """Returns the cheapest fleet of each draft, the cheapest first; empty with a single draft.
+def cheapest(replicas: Sequence[Replica], goal: Goal) -> tuple[Fleet | None, Fleet | None]:
+    """Returns `Sizing.best` and `Sizing.best_without` without what else `size` counts."""
+    _, ways = _searched(replicas, goal, 1)
+    plain, drafting = (next(iter(_sure_fleets(way, every=False)), None) for way in ways)
+    return min(filter(None, (plain, drafting)), key=surely_spent, default=None), plain
 
-    fleets: simulated fleets, the cheapest first. counted: fleets in closed form, in the same order,
-      for drafts without a simulated fleet.
+
+def _tried(replicas: Sequence[Replica]) -> list[tuple[Replica, int]]:
+    """Returns the combinations of a replica and a γ; no draft once for each machine."""
+    plain = {replica.machine: replica for replica in reversed(replicas)}
+    tried = [(replica, 0) for replica in plain.values()]
+    return tried + [(replica, gamma) for replica in replicas for gamma in replica.pair.gammas]
+
+
+def _searched(
+    replicas: Sequence[Replica], goal: Goal, layouts: int
+) -> tuple[list[Fleet], tuple[list[Fleet], list[Fleet]]]:
+    """Returns fleets with drafts in closed form, then simulated ones without and with drafts.
+
+    layouts: how many are simulated although the closed form says that others are cheaper.
     """
-    names = {fleet.draft for fleet in counted}
-    best = {fleet.draft: fleet for fleet in reversed(fleets)} if len(names) > 1 else {}
-    for fleet in counted if best else ():
-        if fleet.draft not in best and (enough := simulated_fleet(fleet)) is not None:
-            best[fleet.draft] = enough
-    compared = []
-    for fleet in sorted(best.values(), key=_spent):
-        # The draws of GPUs without speculation are of the same draft's costs.
-        alike = [
-            replica
-            for replica in replicas
-            if without and replica.machine == without.replica.machine
-        ]
-        alike = [replica for replica in alike if replica.draft == fleet.draft]
-        saved = None
-        if without is not None and alike:
-            plain = alike[0].limited(without.replica.batch_limit)
-            saved = saved_gpus(fleet, replace(without, replica=plain))
-        compared.append((fleet, saved))
-    return tuple(compared)
+    every = (closed_fleet(replica, gamma, goal) for replica, gamma in _tried(replicas))
+    counted = sorted((fleet for fleet in every if fleet is not None), key=spent)
+    limited = [fleet for fleets in _by_speculation(counted) for fleet in _limited(fleets)]
+    plain, drafting = _by_speculation(sorted([*counted, *limited], key=spent))
+    return drafting, (_simulated(plain, layouts), _simulated(drafting, layouts))
 
 
 def _by_speculation(fleets: Iterable[Fleet]) -> tuple[list[Fleet], list[Fleet]]:
-    """Returns the fleets without and with speculation, each the cheapest first."""
-    ordered = sorted(fleets, key=_spent)
+    """Returns the fleets without and with speculation, each in the same order."""
+    ordered = list(fleets)
     plain = [fleet for fleet in ordered if fleet.gamma == 0]
     return plain, [fleet for fleet in ordered if fleet.gamma > 0]
 
@@ -187,9 +163,17 @@ def _limited(fleets: Sequence[Fleet]) -> list[Fleet]:
     return cheaper
 
 
-def _spent(fleet: Fleet) -> tuple[float, float]:
-    """Returns what is spent, then the negative room that is left for more requests."""
-    return fleet.spent, -fleet.closed_limit
+def _sure_fleets(fleets: Sequence[Fleet], *, every: bool) -> list[Fleet]:
+    """Returns fleets with as many replicas as suffice surely, the cheapest first.
+
+    fleets: by what is spent at the most probable values. To suffice surely may cost others less.
+    every: also those that cannot be the cheapest.
+    """
+    sure: list[Fleet] = []
+    for fleet in fleets:
+        if every or not sure or surely_spent(sure[0]) > (False, *spent(fleet)):
+            sure = sorted([*sure, sure_fleet(fleet)], key=surely_spent)
+    return sure
 
 
 def _simulated(fleets: Sequence[Fleet], layouts: int) -> list[Fleet]:
@@ -206,7 +190,7 @@ def _simulated(fleets: Sequence[Fleet], layouts: int) -> list[Fleet]:
         if enough is not None:
             tried.setdefault(layout, []).append(enough)
             least = min(least, enough.spent)
-    return sorted((_shortest(gammas) for gammas in tried.values()), key=_spent)
+    return sorted((_shortest(gammas) for gammas in tried.values()), key=spent)
 
 
 def _shortest(fleets: Sequence[Fleet]) -> Fleet:
@@ -216,20 +200,6 @@ def _shortest(fleets: Sequence[Fleet]) -> Fleet:
     room = max(fleet.closed_limit for fleet in cheapest)
     near = [fleet for fleet in cheapest if fleet.closed_limit >= room * (1 - NEAR)]
     return min(near, key=lambda fleet: fleet.gamma)
-
-
-def saved_gpus(best: Fleet, without: Fleet) -> Saved:
-    """Returns the GPUs that a fleet and what draws need beyond it are fewer than another's."""
-    gpus, drawn, plain = without.gpus - best.gpus, best.drawn_gpus, without.drawn_gpus
-    if drawn is None or plain is None:
-        return Saved(gpus)
-    both = np.isfinite(drawn) & np.isfinite(plain)
-    drawn = np.maximum(drawn, best.gpus)
-    less = np.where(both, np.where(both, plain, 0) - np.where(both, drawn, 0), np.nan)
-    less = np.where(np.isfinite(drawn) & np.isinf(plain), np.inf, less)
-    less = np.where(np.isnan(less), 0.0, less)
-    low, high = np.quantile(less, (0.05, 0.95), method="nearest").tolist()
-    return Saved(gpus, low, high, float((less > 0).mean()))
 
 
 def _quantiles(drawn: Floats) -> tuple[float, float]:

@@ -14,7 +14,8 @@ from simulator.traffic.day import Day, day
 from simulator.traffic.demand import Demand
 from simulator.traffic.fleet import Fleet, Goal, Replica
 from simulator.traffic.pareto import Point, pareto_front
-from simulator.traffic.sizing import Sizing, saved_gpus
+from simulator.traffic.saved import saved_gpus
+from simulator.traffic.sizing import Sizing
 from simulator.traffic.sizing import size as sized
 from simulator.traffic.trace import Hour, hours_of, read_trace
 from specplan.api.drafts import SizedDraft, named_apart
@@ -147,7 +148,9 @@ def _by_hour(
         def replica(hour: Hour) -> Replica:
             return replica_at(target, drafts, hour.demand, given, fleet)
 
-        return day(hours, replica, fleet.gamma, lambda hour: given.goal(hour.rate))
+        return day(
+            hours, replica, fleet.gamma, lambda hour: given.goal(hour.rate), scale=fleet.scale
+        )
 
     def tokens(place: int) -> float:
         hour = hours[place]

@@ -10,7 +10,7 @@ import numpy as np
 
 from simulator.traffic.fleet import Fleet, Replica
 from simulator.traffic.limit import in_turn
-from simulator.traffic.sizing import Sizing, size
+from simulator.traffic.sizing import Sizing, cheapest
 from simulator.traffic.steady import steady
 from specplan.reports.sizing_words import layout
 
@@ -33,12 +33,11 @@ def size_grid(replicas: Sequence[Replica], sizing: Sizing) -> dict[str, Any] | N
         return None
     goal = sizing.goal
     rates = [goal.rate if part == 1 else float(f"{part * goal.rate:.3g}") for part in _RATES]
-    sizings = [
-        sizing if rate == goal.rate
-        else size(replicas, replace(goal, rate=rate), check=False, layouts=1)
+    pairs = [
+        (sizing.best, sizing.best_without) if rate == goal.rate
+        else cheapest(replicas, replace(goal, rate=rate))
         for rate in rates
     ]  # fmt: skip
-    pairs = [(sized.best, sized.best_without) for sized in sizings]
     return {
         "rates": rates,
         "gpus": [best and best.gpus for best, _ in pairs],

@@ -69,7 +69,7 @@ def fleet_columns(every: Sequence[Json]) -> list[Column[Json]]:
     if any(fleet["probability"] is not None for fleet in every):
         columns.append(("enough", lambda fleet: enough(fleet["probability"]) or "-"))
     if any(fleet["price"] is not None for fleet in every):
-        columns.append(("price an hour", "{price:.2f}"))
+        columns.append(("price/hour", "{price:.2f}"))
     return columns
 
 

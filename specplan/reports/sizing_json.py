@@ -9,7 +9,8 @@ from simulator.numerics.intervals import CONFIDENCE
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.pareto import Point
 from simulator.traffic.promise import PERCENTILES, Promise, binding
-from simulator.traffic.sizing import Saved, Sizing
+from simulator.traffic.saved import Saved
+from simulator.traffic.sizing import Sizing
 from specplan.reports.size_grid import times_by_rate
 from specplan.reports.sizing_words import layout, promises, sentence
 from specplan.reports.table import possible
@@ -100,7 +101,7 @@ def _fleet_json(fleet: Fleet | None) -> dict[str, Any] | None:
         "share_within": fleet.share_within,
         "most_requests_per_second": fleet.limit,
         "price": fleet.price,
-        "probability": fleet.sufficient(fleet.gpus),
+        "probability": fleet.probability,
     }
 
 

@@ -9,7 +9,8 @@ from simulator.numerics.intervals import percent
 from simulator.traffic.counted import ENOUGH
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.limit import in_turn
-from simulator.traffic.sizing import Saved, Sizing
+from simulator.traffic.saved import Saved
+from simulator.traffic.sizing import Sizing
 from simulator.traffic.steady import steady
 from specplan.reports.next_run import next_line
 
@@ -29,7 +30,7 @@ def sentence(sizing: Sizing) -> str:
         f"with {best.replica.draft or 'the draft'} and K = {best.gamma}" if best.gamma
         else "without speculation"
     )  # fmt: skip
-    known = enough(best.sufficient(best.gpus), ": enough with a probability of ")
+    known = enough(best.probability, ": enough with a probability of ")
     start = (
         f"ake {best.gpus} {best.replica.gpu.upper()} ({_deployed(best)}) {speculation} for "
         f"{_rate(goal.rate)} requests/s{known}."
@@ -40,11 +41,7 @@ def sentence(sizing: Sizing) -> str:
         return f"{start} No draft makes it cheaper."
     if without is None:
         return f"{start} Without speculation {goal.max_gpus} GPUs do not keep the targets."
-    kind = "" if without.replica.gpu == best.replica.gpu else f" {without.replica.gpu.upper()}"
-    return (
-        f"{start} Without speculation it takes {without.gpus}{kind} ({_deployed(without)}"
-        f"{enough(without.sufficient(without.gpus), '; ')}){_more(without.gpus - best.gpus)}."
-    )
+    return f"{start} {_without(without, best)}"
 
 
 def enough(chance: float | None, start: str = "") -> str:
@@ -58,11 +55,16 @@ def enough(chance: float | None, start: str = "") -> str:
     return start + (percentage(ENOUGH - 0.01) if chance < ENOUGH and shown == least else shown)
 
 
-def _more(gpus: int) -> str:
-    """Returns how many more GPUs are taken without speculation."""
-    if gpus == 0:
-        return ", as many"
-    return f": {abs(gpus)} GPU{'s' * (abs(gpus) > 1)} {'more' if gpus > 0 else 'fewer'}"
+def _without(without: Fleet, best: Fleet) -> str:
+    """Returns the GPUs that are taken without speculation, and how many more these are."""
+    chance, more = without.probability, without.gpus - best.gpus
+    kind = "" if without.replica.gpu == best.replica.gpu else f" {without.replica.gpu.upper()}"
+    named = f"{without.gpus}{kind} ({_deployed(without)}"
+    if chance is not None and chance < ENOUGH:
+        return f"Without speculation {named}) are enough with only {enough(chance)}."
+    than = f": {abs(more)} GPU{'s' * (abs(more) > 1)} {'more' if more > 0 else 'fewer'}"
+    than = than if more else ", as many"
+    return f"Without speculation it takes {named}{enough(chance, '; ')}){than}."
 
 
 def _rate(rate: float) -> str:
@@ -72,18 +74,18 @@ def _rate(rate: float) -> str:
 
 def _rule(best: Fleet) -> list[str]:
     """Returns why so many GPUs are taken, and how likely one replica less or more suffices."""
-    chance, least, size = best.sufficient(best.gpus), percentage(ENOUGH), best.replica.gpus
-    if chance is None:
+    least, size = percentage(ENOUGH), best.replica.gpus
+    if best.probability is None:
         return []
     rule = (
         f"Rule: the fewest GPUs that are enough with a probability of at least {least}. That is "
         f"right where a shortage costs {ENOUGH / (1 - ENOUGH):.0f} times what idle GPUs cost."
     )
-    if chance < ENOUGH:
+    if best.probability < ENOUGH:
         rule = f"No number of GPUs up to {best.most_drawn} is enough with {least}."
-    numbers = [best.gpus + step for step in (-size, size)]
-    others = [f"{gpus} with {enough(best.sufficient(gpus))}" for gpus in numbers
-              if 0 < gpus <= best.goal.max_gpus]  # fmt: skip
+    numbers = [best.replicas + step for step in (-1, 1)]
+    others = [f"{size * some} with {enough(best.sufficient(some))}" for some in numbers
+              if 0 < size * some <= best.goal.max_gpus]  # fmt: skip
     return [f"{rule} Other numbers: {', '.join(others)}." if others else rule]
 
 
@@ -92,13 +94,11 @@ def _saving(saved: Saved | None, without: Fleet | None) -> list[str]:
     if saved is None or without is None or saved.probability is None:
         return []
     if saved.low == inf:
-        known = f"without it more than {without.most_drawn} are needed"
+        known = f"more than {without.most_drawn} without"
     elif saved.high == inf:
-        known = (
-            f"{saved.low:.0f} or more, as more than {without.most_drawn} may be needed without it"
-        )
+        known = f"at least {saved.low:.0f} fewer"
     else:
-        known = f"{saved.low:.0f} to {saved.high:.0f}"
+        known = f"{saved.low:.0f} to {saved.high:.0f} fewer"
     return [
         f"With a probability of {percentage(saved.probability)} these are fewer GPUs than are "
         f"needed without speculation ({percent()}: {known})."
@@ -136,7 +136,7 @@ def promises(sizing: Sizing) -> list[str]:
 
 def _next(best: Fleet) -> list[str]:
     """Returns the runs of one replica that make the answer sure; [] if nothing is uncertain."""
-    if best.sufficient(best.gpus) is None:
+    if best.probability is None:
         return []
     replica, demand = best.replica, best.replica.pair.demand
     rate, shared = best.goal.rate / best.replicas, in_turn(demand, best.replicas)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simulator.traffic.counted import closed_fleet, simulated_fleet
+from simulator.traffic.counted import ENOUGH, closed_fleet, simulated_fleet
 from simulator.traffic.demand import Demand, LatencyTargets, Requests, SimulationResult
 from simulator.traffic.events import serve
 from simulator.traffic.fleet import Fleet, Goal, Replica
@@ -138,14 +138,30 @@ def test_doubt_is_carried_to_the_number_of_gpus() -> None:
     assert sizing.saved is not None
     assert sizing.saved.probability is not None
     half, most = sizing.gpus_at
-    assert abs(half - sizing.best.gpus) <= 1
-    assert most > half
+    drawn = np.sort(sizing.best.drawn_gpus)
+    assert half == drawn[50] < sizing.best.gpus == drawn[80] < most
+    assert (drawn <= sizing.best.gpus).mean() == sizing.sufficient >= ENOUGH
+    assert (drawn < sizing.best.gpus).mean() < ENOUGH
     exact = Doubt(np.ones((3, 64, 5)))
-    drawn = replace(
-        sizing.best, replica=replace(sizing.best.replica, doubt=lambda: exact)
-    ).drawn_gpus
-    assert drawn is not None
-    assert drawn.tolist() == 3 * [sizing.best.gpus]
+    known = size([replace(replica(), doubt=lambda: exact)], goal(), check=False).best
+    assert known is not None
+    assert known.drawn_gpus is not None
+    assert known.drawn_gpus.tolist() == 3 * [known.gpus]
+    assert abs(half - known.gpus) <= 1
+
+
+def test_gpus_that_suffice_surely_come_before_fewer_that_may_not() -> None:
+    """A third of the draws of one replica never keeps the targets, however many there are."""
+    hopeless = np.ones((90, 64, 5))
+    hopeless[:30] = 9.0
+    doubtful = replace(replica(), gpu="a", doubt=lambda: Doubt(hopeless))
+    slower = replace(replica(growing=8e-4), gpu="b", doubt=lambda: Doubt(np.ones((3, 64, 5))))
+    alone, both = (size(one, goal(), check=False).best for one in ([doubtful], [doubtful, slower]))
+    assert alone is not None
+    assert both is not None
+    assert alone.gpus < both.gpus
+    assert both.replica.gpu == "b"
+    assert alone.probability == pytest.approx(2 / 3)
 
 
 def test_the_binding_limit_is_named() -> None:

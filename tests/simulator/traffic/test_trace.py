@@ -84,7 +84,9 @@ def of_day(trace: Requests) -> Day:
     def replica(hour: Hour) -> Replica:
         return Replica("h100", 2, pair(served, hour.demand), price=3.0)
 
-    counted = day(hours_of(trace), replica, 2, lambda hour: replace(goal, rate=hour.rate))
+    counted = day(
+        hours_of(trace), replica, 2, lambda hour: replace(goal, rate=hour.rate), scale=1.0
+    )
     assert counted is not None
     return counted
 
@@ -113,6 +115,6 @@ def test_random_arrivals_of_a_trace_need_as_many_as_the_poisson_process() -> Non
     counted, demand = of_day(trace), Demand(100, 50)
     served = Replica("h100", 2, pair(server(slots=8), demand))
     goal = Goal(counted.hours[0].rate, LatencyTargets(first_seconds=0.2), requests=2000)
-    random = day(counted.hours, lambda _: served, 2, lambda _: goal)
+    random = day(counted.hours, lambda _: served, 2, lambda _: goal, scale=1.0)
     assert random is not None
     assert abs(random.fixed - counted.fixed) <= 1

@@ -7,6 +7,7 @@ import pytest
 
 import specplan as sp
 from simulator.acceptance.acceptance import Iid
+from simulator.traffic.counted import ENOUGH
 from specplan.api.size import SizeResult
 from specplan.reports.table import WIDTH
 from tests.specplan.plan_inputs import both, run, run_json
@@ -48,6 +49,10 @@ def test_speculation_saves_gpus_and_the_answer_says_how_many() -> None:
     assert best["gpus"] == best["replicas"] * best["tp"] <= sizing["gpus_90"]
     assert sizing["candidates"][0] == best
     assert (sizing["probability"] >= 0.9) == (sizing["gpus_90"] <= best["gpus"])
+    assert sizing["probability"] == best["probability"]
+    enough = [fleet["probability"] >= ENOUGH for fleet in sizing["candidates"]]
+    assert enough == sorted(enough, reverse=True)
+    assert enough[0]
     assert sizing["next_replica_rate"] == best["most_requests_per_second"] >= 40
     assert sizing["simulated"]["share_within"] >= 0.95
     assert sizing["simulated"]["tpot_ms_p50"] < sizing["simulated"]["tpot_ms_p95"] < 8.5
@@ -63,8 +68,8 @@ def test_a_price_changes_the_aim_of_the_search_and_the_text_opens_with_the_answe
     assert cheap["best"]["gpu"].startswith("h200")
     assert cheap["best"]["price"] == cheap["best"]["gpus"]
     first = " ".join(text.split("\n\n")[0].split())
-    assert "carry 40 requests/s with small and K = " in first
-    assert "; without speculation " in first
+    assert " with small and K = 3 for 40 requests/s: enough with a probability of " in first
+    assert ". Without speculation it takes 12 " in first
     assert "tokens/s a user" in text
     assert max(map(len, text.splitlines())) <= WIDTH + 20
 
@@ -112,7 +117,7 @@ def test_python_gives_the_numbers_and_the_flags_of_a_replica() -> None:
     hidden = "No measured kernels: the tests hide them."
     assert printed["notes"] == [hidden, f"The acceptance of small holds for: {sampling}."]
     assert printed["basis"].startswith("Rests on your acceptance rate and costs by the roofline of")
-    assert "requests/s with small" in str(sizing).replace("\n  ", " ")
+    assert "with small and K = 4 for 40 requests/s" in str(sizing).replace("\n  ", " ")
     assert "--max-num-seqs" in shown
     assert '"model": "DRAFT"' in shown  # a label is no path
     assert " ".join(shown.split()).startswith(f"# {printed['sentence'][:30]}")

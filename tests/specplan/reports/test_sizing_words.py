@@ -6,8 +6,11 @@ from math import inf
 import numpy as np
 import pytest
 
-from simulator.traffic.sizing import Saved
-from specplan.reports.sizing_words import sentence
+from simulator.choice.odds import percentage
+from simulator.traffic.counted import ENOUGH
+from simulator.traffic.fleet import Fleet
+from simulator.traffic.saved import Saved
+from specplan.reports.sizing_words import enough, promises, sentence
 from tests.specplan.commands.test_size_command import by_python
 
 pytestmark = pytest.mark.usefixtures("few_requests")
@@ -16,55 +19,63 @@ pytestmark = pytest.mark.usefixtures("few_requests")
 @pytest.mark.parametrize(
     ("saved", "words"),
     [
-        (
-            Saved(3, 1, 4, 1.0),
-            "3 GPUs fewer (90 %: 1 to 4; some saving almost certain, over 99 %).",
-        ),
-        (Saved(1, -8, 4, 0.65), "1 GPU fewer (90 %: -8 to 4; some saving undecided, 65 %)."),
-        (Saved(0, -2, 2, 0.45), "as many GPUs (90 %: -2 to 2 saved; some saving undecided, 45 %)."),
-        (Saved(-2, -4, 0, 0.02), "2 GPUs more (90 %: -4 to 0 saved; some saving unlikely, 2 %)."),
-        (
-            Saved(3, 0, inf, 0.9),
-            "3 GPUs fewer (90 %: 0 or more saved, as more than {most} may be needed without; "
-            "some saving likely, 90 %).",
-        ),
-        (
-            Saved(3, inf, inf, 1.0),
-            "3 GPUs fewer (90 %: without speculation more than {most}; some saving almost certain, "
-            "over 99 %).",
-        ),
-        (Saved(3), "3 GPUs fewer."),
+        (Saved(3, 1, 4, 1.0), "over 99 % these are {needed} (90 %: 1 to 4 fewer)."),
+        (Saved(1, -8, 4, 0.65), "65 % these are {needed} (90 %: -8 to 4 fewer)."),
+        (Saved(3, 0, inf, 0.9), "90 % these are {needed} (90 %: at least 0 fewer)."),
+        (Saved(3, inf, inf, 1.0), "over 99 % these are {needed} (90 %: more than {most} without)."),
     ],
 )
-def test_a_saving_has_its_interval_and_the_probability_is_of_some_saving(
-    saved: Saved, words: str
-) -> None:
+def test_a_saving_has_its_interval_and_its_probability(saved: Saved, words: str) -> None:
     sizing = by_python()
     assert sizing.best_without is not None
-    most = sizing.best_without.most_drawn
-    assert most == min(64, 4 * sizing.best_without.gpus)
-    assert sentence(replace(sizing, saved=saved)).endswith(words.format(most=most))
+    needed = "fewer GPUs than are needed without speculation"
+    known = words.format(needed=needed, most=sizing.best_without.most_drawn)
+    assert f"With a probability of {known}" in promises(replace(sizing, saved=saved))
+    assert not any(needed in line for line in promises(replace(sizing, saved=Saved(3))))
 
 
-def test_the_answers_gpus_suffice_with_the_probability_that_the_draws_give() -> None:
+def test_the_answer_says_how_likely_its_gpus_are_enough_and_how_many_more_others_take() -> None:
+    """Costs of the roofline with EAGLE-3 on one GPU: drafts suffice surely, and nothing else."""
+    sizing = by_python()
+    best, plain = sizing.best, sizing.best_without
+    assert best is not None
+    assert plain is not None
+    chances = [np.mean(fleet.drawn_gpus <= fleet.gpus) for fleet in (best, plain)]
+    assert chances[1] < ENOUGH <= chances[0]
+    start = f"Take {best.gpus} H100-SXM ({best.gpus} replicas of TP 1) with small and K = 4 for 40 "
+    start += f"requests/s: enough with a probability of {round(100 * chances[0])} %. Without "
+    start += f"speculation {plain.gpus} ({plain.gpus} replicas of TP 1) are enough with only "
+    assert sentence(sizing) == f"{start}{round(100 * chances[1])} %."
+    known = replace(plain.replica, doubt=lambda: None)
+    for fewer, words in ((2, ": 2 GPUs more."), (1, ": 1 GPU more."), (0, ", as many.")):
+        other = Fleet(known, 0, best.gpus + fewer, plain.goal)
+        named = f" Without speculation it takes {other.gpus} ({other.gpus} replicas of TP 1)"
+        assert sentence(replace(sizing, best_without=other)).endswith(named + words)
+
+
+def test_the_rule_is_said_with_the_probabilities_of_a_replica_less_and_more() -> None:
     sizing = by_python()
     best = sizing.best
     assert best is not None
-    assert best.drawn_gpus is not None
-    sufficient = int(100 * np.mean(best.drawn_gpus <= best.gpus))
-    known = f"suffice{'s' * (best.gpus == 1)} with a probability of {sufficient} %"
-    for gpus, end in (
-        (best.gpus, ");"),
-        (best.gpus + 2, f"; buy {best.gpus + 2} for at least 90 %);"),
-        (inf, f"; for at least 90 % more than {best.most_drawn} are needed);"),
-    ):
-        assert f" ({known}{end} without spec" in sentence(replace(sizing, gpus_at=(1, gpus)))
+    (rule,) = (line for line in promises(sizing) if line.startswith("Rule: "))
+    less, more = (np.mean(best.drawn_gpus <= best.gpus + step) for step in (-1, 1))
+    assert less < ENOUGH
+    assert "with a probability of at least 80 %. That is right where a shortage costs 4 " in rule
+    others = f"{best.gpus - 1} with {percentage(less)}, {best.gpus + 1} with {percentage(more)}."
+    assert rule.endswith(f" Other numbers: {others}")
+
+
+def test_less_than_the_rule_is_never_rounded_to_it() -> None:
+    assert [enough(chance) for chance in (0.7951, 0.7999, 0.8, None)] == [
+        "79 %",
+        "79 %",
+        "80 %",
+        "",
+    ]
 
 
 @pytest.mark.parametrize(("probability", "undecided"), [(0.5, True), (0.9, False)])
-def test_flags_wait_for_a_run_where_a_saving_is_undecided(
-    probability: float, undecided: bool
-) -> None:
+def test_flags_of_a_draft_wait_for_a_run(probability: float, undecided: bool) -> None:
     sizing = replace(by_python(), saved=Saved(1, -1, 2, probability))
     assert sizing.best is not None
     known = replace(sizing.best.replica.pair, calibrated=True)
@@ -73,8 +84,8 @@ def test_flags_wait_for_a_run_where_a_saving_is_undecided(
     flags = sizing.flags("vllm")
     first = "K = 3 and K = 0 first"
     assert sentence(sizing).startswith(f"Undecided: run {first}. ") == undecided
-    assert (f"# Undecided: measure {first}, then take the # away." in flags) == undecided
-    assert ("\n--speculative-config" in flags) == (not undecided)
+    why = "Undecided" if undecided else "Not run"
+    assert f"# {why}: measure {first}, then take the # away.\n# --speculative-config" in flags
     assert "\n--tensor-parallel-size" in flags
 
 
