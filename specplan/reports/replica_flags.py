@@ -49,9 +49,9 @@ def replica_flags(server: str, fleet: Fleet, draft: Drafted, *, undecided: bool 
         parts.append(f"{flags['dtype']} fp8")
     lines = [" ".join(parts)]
     if fleet.gamma:
-        known = "Undecided" if undecided else "Not run"
+        known = "Undecided" if undecided else "Not run yet"
         top = f"# {known}: measure K = {fleet.gamma} and K = 0 first, then take the # away."
-        lines.append(commented(export(server, gamma=fleet.gamma, draft=draft), top))
+        lines += [top, commented(export(server, gamma=fleet.gamma, draft=draft))]
     return "\n".join(lines)
 
 
