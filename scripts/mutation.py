@@ -39,13 +39,22 @@ SUBJECTS = {
     "conversions": Subject(
         ("simulator/acceptance/tokens.py",),
         (
-            "tests/simulator/acceptance/test_tokens*.py",
+            "tests/simulator/acceptance/test_tokens.py",
             "tests/simulator/acceptance/test_divergence.py",
+            "tests/simulator/acceptance/test_from_counts.py",
+            "tests/simulator/test_bad_input.py",
         ),
     ),
     "replay": Subject(
         ("simulator/acceptance/replay.py",),
-        ("tests/simulator/acceptance/test_replay*.py",),
+        (
+            "tests/simulator/acceptance/test_replay.py",
+            "tests/simulator/acceptance/test_acceptances.py",
+            "tests/simulator/acceptance/test_divergence.py",
+            "tests/simulator/acceptance/test_stopped_text.py",
+            "tests/simulator/cost/test_extensions.py",
+            "tests/simulator/test_bad_input.py",
+        ),
     ),
     "curves": Subject(
         ("simulator/cost/curves.py",),
@@ -67,10 +76,7 @@ SUBJECTS = {
     ),
     "policies": Subject(
         ("reference/policies.py",),
-        (
-            "tests/reference/test_policies.py",
-            "tests/studies/bild/test_bild_decoder.py",
-        ),
+        ("tests/reference/test_policies.py",),
     ),
     "laws": Subject(
         ("reference/laws.py",),
@@ -96,7 +102,11 @@ SUBJECTS = {
     ),
     "trees": Subject(
         ("simulator/schemes/trees.py", "simulator/schemes/tree_choice.py"),
-        ("tests/simulator/schemes/test_tree_schemes.py",),
+        (
+            "tests/simulator/schemes/test_tree_schemes.py",
+            "tests/simulator/schemes/test_tree_choice.py",
+            "tests/simulator/test_bad_input.py",
+        ),
     ),
     "intervals": Subject(
         ("estimator/intervals.py",),
@@ -107,7 +117,13 @@ SUBJECTS = {
     ),
     "costs": Subject(
         ("estimator/timing/rates.py",),
-        ("tests/estimator/costs/test_costs.py",),
+        (
+            "tests/estimator/costs/test_costs.py",
+            "tests/estimator/timing/test_repeats.py",
+            "tests/estimator/timing/test_speeds.py",
+            "tests/estimator/profiles/test_workloads.py",
+            "tests/estimator/validation/test_validation.py",
+        ),
     ),
 }
 

@@ -12,7 +12,7 @@ from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Dense, Laws, OneHot, Sampling
 from reference.models.architectures import CausalModel
-from reference.policies import Adaptive, Confidence, Fixed, Heuristic, Policy
+from reference.policies import Adaptive, Confidence, Fixed, Heuristic, Policy, Product
 from reference.records import Block, Generation, Stopping
 from reference.rules import Strict
 from studies.bild.decoder import Fallback
@@ -68,6 +68,16 @@ def test_confidence_judges_by_the_drafts_own_probability(q: Laws, probability: f
         assert Confidence(threshold, most=1).goes_on(token, q)
     for threshold in (0.76, 1.0):
         assert Confidence(threshold, most=1).goes_on(token, q) is (probability == 1)
+
+
+def test_product_judges_by_all_probabilities_of_the_block() -> None:
+    token, half = torch.tensor([1]), Dense(torch.tensor([[0.0, 0.5, 0.5]]))
+    policy = Product(0.25, most=4)
+    for _ in range(2):  # each block begins with 1
+        assert policy.gamma([]) == 4
+        # 1, 1/2, 1/4, 1/8: at the threshold itself it goes on.
+        judged = [policy.goes_on(token, q) for q in (OneHot(token), half, half, half)]
+        assert judged == [True, True, True, False]
 
 
 def test_heuristic_grows_by_two_and_shrinks_by_one() -> None:
@@ -165,8 +175,9 @@ def test_settings_out_of_range_are_refused(make: Callable[[], Policy], message: 
 
 
 def test_policies_have_the_names_in_reports() -> None:
-    policies = [Fixed(2), Confidence(0.4, most=8), Heuristic(), Adaptive(int)]
-    assert [policy.name for policy in policies] == ["fixed", "confidence", "heuristic", "adaptive"]
+    policies = [Fixed(2), Confidence(0.4, most=8), Product(0.4, most=8), Heuristic(), Adaptive(int)]
+    names = ["fixed", "confidence", "product", "heuristic", "adaptive"]
+    assert [policy.name for policy in policies] == names
 
 
 class Dropping:

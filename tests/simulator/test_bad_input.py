@@ -81,6 +81,7 @@ ACCEPTANCE: Refusals = [
     (lambda: Replay(0.5), r"acceptance must have shape .*, got \(\)"),
     (lambda: Replay(np.zeros((9, 2))).calls(3), "acceptance must have as many .*, 3, got 2"),
     (lambda: Replay([0.5, 0.5]).calls(-1), "gamma must be at least 0, got -1"),
+    (lambda: Replay([0.5, 0.5]).blocks(-1), "gamma must be at least 0, got -1"),
     (lambda: Replay([0.5, 0.5], limit=1), "limit must be at least the text's 2 positions, got 1"),
     (lambda: Replay([0.5, 0.5], limit=0), "limit must be at least 1, got 0"),
     (lambda: Replay([0.5, 0.5], limit=3.5), "limit must be an integer, got 3.5"),
@@ -108,7 +109,7 @@ ACCEPTANCE: Refusals = [
         )
         for lenience in (0.05, 1.5, 0.0, -1.0, nan)
     ),
-    (lambda: interpolated_alpha({}, lenience=0.5), "alpha_by_lenience must have at least one"),
+    (lambda: interpolated_alpha({}, lenience=0.5), "^alpha_by_lenience must .*, got none$"),
 ]
 CHOICE: Refusals = [
     (

@@ -68,6 +68,8 @@ def test_acceptances_multiply_to_the_running_minimum_of_the_likelihood_ratio() -
     for start in range(6):
         expected = stands(ratio[start : start + 4].tolist())
         np.testing.assert_allclose(found[start].cumprod(), expected, atol=1e-12)
+    # The last token's block reads nothing: positions 10, 11 and 12 are after the text.
+    assert found[-1, 1:].tolist() == [0, 0, 0]
 
 
 def test_ratios_by_block_equal_ratios_by_position() -> None:
