@@ -174,9 +174,9 @@ def _next_run(
 
     Knowledge gradient (Frazier, Powell and Dayanik 2009): a run of γ' changes the medians m to m +
     s·Z, where Z is standard normal and s_γ = Cov(γ, γ') over the outcome's standard deviation. The
-    advice a(m) is the smallest γ within `near` of the largest, among those that drafts of length γ'
-    let us advise. The gain is E[(m + s·Z) at a(m + s·Z)] less m at the γ that is advised without
-    the run, by Gauss-Hermite quadrature. The baseline is run first.
+    advice a(m) is the smallest γ within `near` of the largest, among those that were run, γ'
+    included. The gain is E[(m + s·Z) at a(m + s·Z)] less m at the γ that is advised without the
+    run, by Gauss-Hermite quadrature. The baseline is run first.
 
     places: indices in the list [0, *gammas] of `Advice.gamma`, and of the smallest γ whose median
       is within `near` of the largest, measured or not.
@@ -190,27 +190,27 @@ def _next_run(
     points, weights = _quadrature(40)
     weights = weights / weights.sum()
     steps = covariance / np.sqrt(np.diag(covariance) + repeat**2)
-    longest = max(tried, default=0)
-    most = np.full(len(every), every[-1])
-    if reach is not None:
-        most = np.array([reach(max(gamma, longest)) for gamma in every.tolist()])
     # Rows: candidates for the run; columns: γ; depth: the run's outcome.
     rows = np.arange(len(every)) if 0 in tried else np.array([likely])
     after = medians[None, :, None] + steps.T[rows, :, None] * points
-    after = np.where((every <= most[rows, None])[..., None], after, -np.inf)
+    ran = np.isin(every, [0, *tried]) | (every == every[rows, None])
+    after = np.where(ran[..., None], after, -np.inf)
     chosen = (after >= after.max(axis=1, keepdims=True) - margin).argmax(axis=1)
     values = np.take_along_axis(after, chosen[:, None], axis=1)[:, 0]
     gains = values @ weights - medians[advised]
     if 0 not in tried:
         return NextRun(0, float(gains[0]), int(every[likely]))
-    limit = max(longest + 2, 2 * longest) if longest > 0 else int(most[0])
+    longest = max(tried)
+    furthest = int(every[-1]) if reach is None else reach(0)
+    limit = max(longest + 2, 2 * longest) if longest > 0 else furthest
     new = ~np.isin(every, list(tried)) & (every <= limit)
     # Only a γ that may be better itself is run, not a γ that only informs about others.
     apart = np.diag(covariance) + covariance[advised, advised] - 2 * covariance[advised]
     able = medians - medians[advised] > -POSSIBLE * np.sqrt(np.maximum(apart, 0.0)) - _NOTHING
     promised = np.where(new & able, gains, -1.0)
     first = int(promised.argmax())
-    if promised[likely] >= max(worth, promised[first] / 2):
+    ahead = likely == advised or medians[likely] > medians[advised] + margin
+    if ahead and promised[likely] >= max(worth, promised[first] / 2):
         first = likely  # a shorter step, which also confirms the advice if it is advised
     if promised[first] < worth:
         return None
