@@ -37,6 +37,26 @@ function layers(series, shade, index, shift) {
   ];
 }
 
+/** Returns the points of a line, and nine between each two. */
+const filled = (points) => [...points, ...points.slice(1).flatMap(([x, y], i) => [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9].map((part) => [points[i][0] + part * (x - points[i][0]), points[i][1] + part * (y - points[i][1])]))];
+
+/** Returns how the label of each mark is placed: on the side where it covers the fewest lines, levels and labels, and within the chart. points: of lines; all in pixels. */
+function labelled(marks, points, levels, wide) {
+  const labels = [];
+  return marks.map(([text, x, y]) => {
+    const half = 4.2 * text.length, inside = Math.max(half, Math.min(wide + 20 - half, x));
+    const sides = [["top", inside, y - 20], ["bottom", inside, y + 20], ["right", x + 14 + half, y], ["left", x - 14 - half, y]];
+    const cost = ([, middle, centre]) => {
+      const hit = ([left, top], [across, down] = [0, 0]) => Math.abs(left - middle) < half + across && Math.abs(top - centre) < 9 + down;
+      const outside = middle - half < -4 || middle + half > wide + 24 || centre < -20;
+      return points.filter((point) => hit(point)).length + 20 * levels.filter((level) => hit([middle, level])).length + 50 * labels.filter(([left, top, across]) => hit([left, top], [across, 9])).length + 1000 * outside;
+    };
+    const [position, middle, centre] = sides.reduce((best, other) => (cost(other) < cost(best) ? other : best));
+    labels.push([middle, centre, half]);
+    return { position, offset: [position === "top" || position === "bottom" ? middle - x : 0, 0] };
+  });
+}
+
 /** Returns where the label of a level covers the fewest lines and dots. */
 function place(chart, level, share, [low, high], width) {
   const long = Math.min(1, 8 * level.label.length / width + 0.03), tall = 0.1 * (high - low);
@@ -44,8 +64,7 @@ function place(chart, level, share, [low, high], width) {
   const covered = ([, from, side]) => {
     const [bottom, top] = side > 0 ? [level.y - 0.02 * tall, level.y + tall] : [level.y - tall, level.y + 0.02 * tall];
     const inside = ([x, y]) => x >= from && x <= from + long && y >= bottom && y <= top;
-    const between = (points) => points.slice(1).flatMap(([x, y], i) => [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9].map((part) => [points[i][0] + part * (x - points[i][0]), points[i][1] + part * (y - points[i][1])]));
-    return lines.reduce((count, points) => count + [...points, ...between(points)].filter(inside).length, 0);
+    return lines.reduce((count, points) => count + filled(points).filter(inside).length, 0);
   };
   const places = [["Start", 0], ["End", 1 - long], ["Middle", 0.5 - long / 2]].flatMap(([end, from]) => [[`inside${end}Top`, from, 1], [`inside${end}Bottom`, from, -1]]);
   return places.reduce((best, other) => (covered(other) < covered(best) ? other : best))[0];
@@ -54,7 +73,7 @@ function place(chart, level, share, [low, high], width) {
 /** Returns how many lines a legend takes. */
 const rowsOf = (names, width) => names.map((name) => 7.5 * name.length + 45).reduce(([rows, used], wide) => (used + wide > width ? [rows + 1, wide] : [rows, used + wide]), [1, 0])[0];
 
-function options(chart, width) {
+function options(chart, width, height) {
   const [ink, faint, line, card] = ["ink", "faint", "line", "card"].map(colour);
   const ys = chart.series.flatMap((series) => series.points.flatMap((point) => [point.y, point.low ?? point.y, point.high ?? point.y]));
   const xs = [...chart.series.flatMap((series) => series.points.map((point) => point.x)), ...chart.spans.flatMap((span) => [span.first, span.last])];
@@ -75,26 +94,22 @@ function options(chart, width) {
     : { type: chart.logarithmic ? "log" : "value", logBase: 2, min: first, max: last, minInterval: xs.every(Number.isInteger) ? 1 : undefined };
   const end = (value) => (named || Number.isInteger(value) ? null : false);
   const short = (x) => (chart.logarithmic && x >= 1024 && x % 1024 === 0 ? `${x / 1024}k` : SHOWN.format(x));
-  // Few names of bars are all shown, broken into lines where they are long.
+  // Few names are all shown, broken into lines where they are long.
   const place_width = (width - 82) / Math.max(1, chart.categories.length) - 4;
-  const few = bars && chart.categories.length <= 8 ? { interval: 0, hideOverlap: false, width: place_width, overflow: "break", lineHeight: 14 } : {};
+  const few = named && chart.categories.length <= 8 ? { interval: 0, hideOverlap: false, width: place_width, overflow: "break", lineHeight: 14 } : {};
   const lines = few.width ? Math.min(3, Math.max(...chart.categories.map((name) => Math.ceil(7 * name.length / place_width)))) : 1;
   const label = { ...axis.axisLabel, hideOverlap: true, showMinLabel: end(first), showMaxLabel: end(last), formatter: bars ? undefined : named ? (x) => chart.categories[x] ?? "" : short, ...few };
   const heights = [...ys, ...chart.levels.map((level) => level.y)];
   const [lowest, highest] = [Math.min(0, ...heights), Math.max(...heights)];
-  // The label of a mark is moved so that it ends at an edge of the chart and is not cut there.
-  const moved = (text, x) => {
-    const half = 4.2 * text.length, at = share(x) * (width - 82);
-    return Math.max(0, half - at) + Math.min(0, width - 62 - at - half);
-  };
-  // A label that would cover a level, or the label of the mark before, is below its mark.
-  const under = (y) => chart.levels.some((level) => level.y >= y && level.y - y < 0.2 * (highest - lowest));
-  const below = (i) => under(chart.marks[i][2]) || i > 0 && Math.abs(share(chart.marks[i][1]) - share(chart.marks[i - 1][1])) * (width - 82) < 4.2 * (chart.marks[i][0].length + chart.marks[i - 1][0].length) + 6;
+  const bottom = 52 + 14 * (lines - 1) + (several ? 22 * rowsOf(names, width) : 0);
+  const pixels = ([x, y]) => [share(x) * (width - 82), (highest - y) / (highest - lowest) * (height - 30 - bottom)];
+  const drawn = chart.series.flatMap((series) => filled(series.points.map((point) => pixels([point.x, point.y]))));
+  const labels = labelled(chart.marks.map(([text, x, y]) => [text, ...pixels([x, y])]), drawn, chart.levels.map((level) => pixels([first, level.y])[1]), width - 82);
   const levels = chart.levels.map((level) => ({ yAxis: level.y, label: { show: level.label !== "" && !named, formatter: level.label, position: place(chart, level, share, [lowest, highest], width - 82), color: ink, backgroundColor: colour("paper"), padding: 1 } }));
   return {
     animation: false,
     textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
-    grid: { left: 58, right: 24, top: 30, bottom: 52 + 14 * (lines - 1) + (several ? 22 * rowsOf(names, width) : 0) },
+    grid: { left: 58, right: 24, top: 30, bottom },
     legend: { show: several, data: names, bottom: 0, left: 0, textStyle: { color: faint, fontSize: 13 }, inactiveColor: line, selectedMode: true },
     tooltip: { trigger: "axis", confine: true, extraCssText: "white-space: normal; max-width: min(20rem, 80vw)", backgroundColor: card, borderColor: faint, textStyle: { color: ink }, formatter: (found) => { const x = Number([found].flat()[0].value[0]); return tip(chart, named ? Math.round(x) : x); } },
     dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: "shift", moveOnMouseWheel: false, preventDefaultMouseMove: false, filterMode: "none" }],
@@ -107,7 +122,7 @@ function options(chart, width) {
         markArea: { silent: true, label: { color: ink, position: side }, data: areas },
         markLine: { silent: true, symbol: "none", lineStyle: { color: ink, width: 1, type: "dotted" }, data: levels },
       },
-      { type: "scatter", silent: true, symbol: "circle", symbolSize: 17, itemStyle: { color: "transparent", borderColor: ink, borderWidth: 2 }, z: 6, data: chart.marks.map(([label, x, y], i) => ({ value: [x, y], label: { show: true, formatter: label, position: below(i) ? "bottom" : "top", offset: [moved(label, x), 0], color: ink, fontWeight: "bold", backgroundColor: colour("paper"), padding: 1 } })) },
+      { type: "scatter", silent: true, symbol: "circle", symbolSize: 17, itemStyle: { color: "transparent", borderColor: ink, borderWidth: 2 }, z: 6, data: chart.marks.map(([label, x, y], i) => ({ value: [x, y], label: { show: true, formatter: label, ...labels[i], color: ink, fontWeight: "bold", backgroundColor: colour("paper"), padding: 1 } })) },
     ],
   };
 }
@@ -117,7 +132,7 @@ function drawChart(figure, chart) {
   pictures.set(figure, picture);
   figure.chart = chart;
   picture.resize();
-  picture.setOption(options(chart, figure.clientWidth), { notMerge: true });
+  picture.setOption(options(chart, figure.clientWidth, figure.clientHeight), { notMerge: true });
 }
 
 /** Downloads a chart as it is on the screen; PNG is drawn once more, on a canvas twice as fine. */
@@ -129,7 +144,7 @@ function save(figure, kind) {
     const canvas = document.createElement("div");
     Object.assign(canvas.style, { width: `${figure.clientWidth}px`, height: `${figure.clientHeight}px` });
     const copy = echarts.init(canvas, null, { renderer: "canvas", width: figure.clientWidth, height: figure.clientHeight });
-    copy.setOption(options(figure.chart, figure.clientWidth));
+    copy.setOption(options(figure.chart, figure.clientWidth, figure.clientHeight));
     link.href = copy.getDataURL({ type: "png", pixelRatio: 2, backgroundColor: colour("paper") });
     copy.dispose();
   }
