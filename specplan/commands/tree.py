@@ -19,7 +19,8 @@ from specplan.options.kinds import chosen_cost, cost_kinds
 from specplan.options.values import numbers, shares
 from specplan.reports.draft_labels import DraftLabels
 from specplan.reports.output import warn
-from specplan.reports.trees import OURS, TreeRow, tree_exports, tree_json, tree_text
+from specplan.reports.tree_flags import OURS, tree_exports
+from specplan.reports.trees import TreeRow, tree_json, tree_text
 
 MOST_NODES, MOST_DEPTH = 256, 32
 
@@ -83,7 +84,7 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
         captured = None if wall is None else wall.most_gamma(cost.setting.batch, trees.max_nodes)
         limits = {"max_nodes": trees.max_nodes, "max_depth": trees.max_depth}
         tree = choose_tree(rates, _passes(cost, trees), **limits, captured=captured)
-        rows.append(TreeRow(tree, cost, plan(Iid(rates[0]), cost).advice))
+        rows.append(TreeRow(tree, cost, plan(Iid(rates[0]), cost)))
     data = tree_json(rates, rows, recorded=trees.by_rank is None)
     text = tree_text(data, rows)
     if trees.server is not None:

@@ -4,21 +4,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from engines.kind import exports_of, methods_of
-from simulator.choice.advice import Advice
 from simulator.choice.odds import percentage
+from simulator.choice.plan import Plan
 from simulator.cost.cost import Cost
 from simulator.cost.fitted.contradictions import contradictions
+from simulator.numerics.intervals import percent
 from simulator.schemes.tree_choice import TreeChoice, TreePlan
 from simulator.schemes.trees import depths_and_ranks
 from specplan.reports.basis import rests_on
 from specplan.reports.deployment import cost_json, cost_notes, graphs_line, published_speeds
-from specplan.reports.draft_labels import DraftLabels, require_loaded, served
-from specplan.reports.first_runs import cautious
+from specplan.reports.next_run import next_line
 from specplan.reports.table import MS, TOKENS, blocks_take_a_step, bounds, folded, possible, table
 
-# Name of our own commands among the engines that draft trees.
-OURS = "specplan"
 # Sizes shown in the table; --json has all.
 _SHOWN = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 # A tree whose relative gain over the chain is smaller is not worth its attention mask.
@@ -29,11 +26,11 @@ SHAPES = "Trees are those that yield most tokens at their size and depth."
 
 
 class TreeRow(NamedTuple):
-    """The trees chosen at one batch size, the cost of their steps, and the advice on chains."""
+    """The trees chosen at one batch size, the cost of their steps, and the plan of chains."""
 
     choice: TreeChoice
     cost: Cost
-    advice: Advice
+    plan: Plan
 
     @property
     def advised(self) -> TreePlan:
@@ -52,7 +49,7 @@ def tree_json(
     whose = "the profile's" if recorded else "your"
     costs = [row.cost for row in rows]
     return {
-        "sentence": " ".join([*_undecided(rows), *_advised(rows)]),
+        "sentence": " ".join([*_undecided(rows), *_advised(rows), *_sure(rows)]),
         "basis": rests_on(f"{whose} acceptance by rank", costs, recorded=recorded),
         "acceptance_by_rank": rates,
         "cost": cost_json(rows[0].cost.setting.load),
@@ -96,14 +93,14 @@ def _row_json(row: TreeRow) -> dict[str, Any]:
     data = {
         "batch": cost.setting.batch,
         "best": plan_json(choice.best),
-        "chain": plan_json(choice.chain),
+        "chain": plan_json(choice.chain) | _ends(row),
         "gain_percent": 100 * (choice.best.speedup / choice.chain.speedup - 1),
         "tokens_per_second": speed,
         "tokens_per_second_low": low,
         "tokens_per_second_high": high,
         "by_nodes": [plan_json(plan) for plan in choice.by_nodes.values()],
-        "test_gamma": row.advice.test_gamma,
-        "gain_probability": row.advice.gain_probability,
+        "test_gamma": row.plan.advice.test_gamma,
+        "gain_probability": row.plan.advice.gain_probability,
     }
     return possible(data, bounded=blocks_take_a_step(cost, max(choice.by_nodes)))
 
@@ -120,7 +117,7 @@ def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
         speed, low, high = (numbers[f"tokens_per_second{end}"] for end in ("", "_low", "_high"))
         if speed is not None:
             lines.append(f"{speed:.0f} tokens/s in all {bounds(low, high, '.0f')}".rstrip() + ".")
-    lines += _notes(rows)
+    lines += [*_sure(rows), *_notes(rows)]
     trees = _sizes(data["rows"][0]) if len(rows) == 1 else _batches(data["rows"])
     return "\n".join([opening, "", trees, *map(folded, lines)])
 
@@ -152,15 +149,20 @@ def _batches(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _undecided(rows: Sequence[TreeRow]) -> list[str]:
-    """Returns a sentence if runs must show whether drafts gain at all; [] if that is decided."""
-    some = {row.cost.setting.batch: row.advice for row in rows if row.advice.undecided}
+    """Returns sentences on the runs that must show whether drafts gain; [] if that is decided."""
+    some = [row for row in rows if row.plan.advice.undecided]
     if not some:
         return []
-    odds = percentage(*(advice.gain_probability or 0.0 for advice in some.values()))
-    where = f" at batch {', '.join(map(str, some))}" if len(some) < len(rows) else ""
-    gammas = sorted({0, *(advice.named for advice in some.values())})
+    odds = percentage(*(row.plan.advice.gain_probability or 0.0 for row in some))
+    batches, load = [row.cost.setting.batch for row in some], some[0].cost.setting.load
+    where = f" at batch {', '.join(map(str, batches))}" if len(some) < len(rows) else ""
+    gammas = sorted({0, *(row.plan.advice.named for row in some)})
     first = " and ".join(f"K = {gamma}" for gamma in gammas)
-    return [f"Undecided{where} ({odds} for a gain of the chain): measure {first} first."]
+    context = None if load is None else load.context
+    return [
+        f"Undecided{where} ({odds} for a gain of the chain): measure {first} first.",
+        next_line(gammas, batch=batches[0], context=context, counted=True),
+    ]
 
 
 def _advised(rows: Sequence[TreeRow]) -> list[str]:
@@ -176,59 +178,61 @@ def _advice(row: TreeRow) -> str:
     if wall is not None and wall.crossed(row.cost.setting.batch, 1):
         return "do not speculate: even 1 token exceeds the captured graphs."
     if not row.choice.fastest.parents:
-        unsure = "most probably " * row.advice.undecided
+        unsure = "most probably " * row.plan.advice.undecided
         return f"do not speculate: {unsure}neither a tree nor a chain gains."
-    times, length = "times the speed without speculation", len(chain.parents)
+    single, times = f"chain of K = {len(chain.parents)}", "times the speed without speculation"
     if row.advised is chain:
         return (
-            f"{_drafts(row, f'a chain of K = {length}')} {chain.speedup:.2f} {times}: a tree gains "
-            f"less than {100 * WORTH:.0f} % more."
+            f"{_drafts(row, 'draft', f'a {single}')} {chain.speedup:.2f} {times}{_between(row)}: "
+            f"a tree gains less than {100 * WORTH:.0f} % more."
         )
     levels = sorted(Counter(depths_and_ranks(best.parents)[0]).items())
     width = " + ".join(str(count) for _, count in levels)
-    beside = f"the chain of {length}" if chain.parents else "no draft"
+    beside = f"the {single}{_between(row)}" if chain.parents else "no draft"
     tree = f"a tree of {len(best.parents)} ({width} by level)"
     return (
-        f"{_drafts(row, tree)} {best.speedup:.2f} {times}, "
+        f"{_drafts(row, 'try', tree)} {best.speedup:.2f} {times}, "
         f"{100 * (best.speedup / chain.speedup - 1):.0f} % over {beside}."
     )
 
 
-def _drafts(row: TreeRow, what: str) -> str:
+def _drafts(row: TreeRow, order: str, what: str) -> str:
     """Returns the words before a speed-up: an order, or what may be where runs must decide."""
-    return f"{what} may give" if row.advice.undecided else f"draft {what},"
+    return f"{what} may give" if row.plan.advice.undecided else f"{order} {what},"
 
 
-def tree_exports(rows: Sequence[TreeRow], program: str, drafter: DraftLabels) -> str:
-    """Returns the flags of each batch size, as comments where a draft must be measured first."""
-    texts = {row.cost.setting.batch: tree_export(row, program, drafter) for row in rows}
-    flags = "\n".join(f"# at batch {batch}:\n" * (len(texts) > 1) + text
-                      for batch, text in texts.items())  # fmt: skip
-    undecided = {row.cost.setting.batch: [row.advice.named, 0] * row.advice.undecided
-                 for row in rows}  # fmt: skip
-    return cautious(flags, undecided)
+def _ends(row: TreeRow) -> dict[str, float]:
+    """Returns the ends of the interval of the chain's speed-up as JSON; {} without an interval."""
+    point = row.plan.point(len(row.choice.chain.parents))
+    ends = {"improvement_factor_low": point.low, "improvement_factor_high": point.high}
+    return ends if row.plan.curve.in_doubt and point.gamma > 0 else {}
 
 
-def tree_export(row: TreeRow, program: str, drafter: DraftLabels) -> str:
-    """Returns the flags that make a program draft a tree; a comment if no tree pays.
+def _between(row: TreeRow) -> str:
+    """Returns the chain's interval in brackets, after its speed-up if a tree is advised."""
+    chain, ends = row.choice.chain, _ends(row)
+    parts = [f"{chain.speedup:.2f} times"] * (row.advised is not chain)
+    if ends:
+        parts.append("{}: {:.2f} to {:.2f}".format(percent(), *ends.values()))
+    return f" ({', '.join(parts)})" * bool(parts)
 
-    program: an engine, or "specplan" for `specplan generate` and `validate`, which draft exactly
-      this tree. An engine's flags only bound the depth, width and size of its trees, whose shape
-      follows the draft's probabilities.
-    """
-    best = row.advised
-    if not best.parents:
-        return "# no tree pays: run the target without a draft"
-    if program == OURS:
-        named = drafter.model or drafter.name or "MODEL"
-        if best.widest == 1:
-            return f"--draft {named} --gamma {best.depth} --draft-temperature 0"
-        parents = ",".join(map(str, best.parents))
-        return f"--draft '{named} tree:{parents}' --gamma {best.depth} --draft-temperature 0"
-    tree, draft = exports_of(program).tree, drafter.drafted(row.cost.setting.load)
-    if tree is None:
-        raise ValueError(f"an engine to export a tree for must draft trees, got {program}")
-    if drafter.name is not None:
-        draft = served(draft, drafter.name)
-    require_loaded(program, draft, methods_of(program))
-    return tree(best.depth, best.widest, len(best.parents), draft)
+
+def _sure(rows: Sequence[TreeRow]) -> list[str]:
+    """Returns which numbers have intervals, and that trees were not run."""
+    sure = "No number here has an interval: costs and acceptance are taken as exact."
+    if any(map(_ends, rows)):
+        sure = "Intervals are the chain's: how uncertain a tree is, is not computed."
+    tried = "No tree was run: run it and the chain, and keep the faster."
+    return [sure] + [tried] * any(row.advised.widest > 1 for row in rows)
+
+
+def run_first(rows: Sequence[TreeRow]) -> str:
+    """Returns what to measure before flags are used, in words; "" if nothing."""
+    gammas, trees = set[int](), list[str]()
+    for row in rows:
+        gammas |= {0, row.plan.advice.named} if row.plan.advice.undecided else set()
+        if row.advised.widest > 1:
+            gammas.add(len(row.choice.chain.parents))
+            trees.append(f"the tree of {len(row.advised.parents)}")
+    named = [*(f"K = {gamma}" for gamma in sorted(gammas)), *dict.fromkeys(trees)]
+    return " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]]))

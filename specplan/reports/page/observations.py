@@ -5,19 +5,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engines.observing.drift import Drift, Moved
+from simulator.numerics.intervals import percent
 from specplan.reports.drift import drift_text
 from specplan.reports.page.inputs import Document
-from specplan.reports.page.pictures import Chart, Section, Table, Threshold, chance, number, series
+from specplan.reports.page.pictures import (
+    Chart,
+    Section,
+    Table,
+    Threshold,
+    chance,
+    number,
+    ranged,
+    series,
+)
 from specplan.reports.page.plans import EXPORT, curve_chart, curve_table, sureness
 
 Json = Mapping[str, Any]
 # A history has at least so many intervals.
 _LEAST_INTERVALS = 2
 _TREES = {"best": "best tree", "chain": "best chain"}
-_NO_INTERVAL = (
-    "Most likely speed-ups: trees have no intervals. 'specplan plan' gives the interval of the "
-    "chain."
-)
+_VALUE = ("", "_low", "_high")  # ends of the names of a value and its interval
+_RANKS = "--acceptance-by-rank"
 _EXPORT = "With --export PROGRAM (sglang, specplan) the command also gives the flags."
 _RATES = ("accepted_by_position", "conditional")
 
@@ -139,19 +147,21 @@ def tree_section(document: Document) -> Section:
     answer = document.data
     rows = answer["rows"]
     names = [str(point["batch"]) for point in rows]
-    bars_of_batches = [
-        bars
+    dots_of_batches = [
+        dots
         for colour, (name, label) in enumerate(_TREES.items())
-        for bars in series(
+        for dots in series(
             label, colour,
-            ((at, point[name]["improvement_factor"]) for at, point in enumerate(rows)), "bars",
+            ((at, *(point[name].get(f"improvement_factor{end}") for end in _VALUE))
+             for at, point in enumerate(rows)),
+            "dots",
         )
     ]  # fmt: skip
     cells = [
         [str(point["batch"]), *(
             text for name in _TREES for text in (
                 str(point[name]["nodes"]), number(point[name]["expected_tokens"]),
-                number(point[name]["improvement_factor"]),
+                ranged(point[name], "improvement_factor"),
             )
         ), chance(point["gain_probability"])]
         for point in rows
@@ -159,21 +169,24 @@ def tree_section(document: Document) -> Section:
     columns = ["batch", "tree: tokens", "tokens per call", "speed-up",
                "chain: K", "tokens per call", "speed-up", "odds of a gain, chain"]  # fmt: skip
     rates = ", ".join(f"{rate:g}" for rate in answer["acceptance_by_rank"])
+    ranks = [("acceptance by rank", rates)] * (_RANKS not in document.options)
     headline, *further = re.split(r"(?<=\.) (?=[A-Z])", answer["sentence"])
     return Section(
         kind="Tree",
         about=document.about,
         headline=headline,
-        sure=[*further, _NO_INTERVAL, *_why(rows)],
+        sure=[*further, *_why(rows)],
         charts=[
-            Chart("trees", "Tree and chain", "Speed-up of the best tree and of the best chain.",
-                  "batch", "times the speed without speculation", bars_of_batches,
+            Chart("trees", "Tree and chain",
+                  "Speed-up of the best tree and of the best chain, the chain's with its "
+                  f"{percent()} interval where it is uncertain.",
+                  "batch", "times the speed without speculation", dots_of_batches,
                   levels=[Threshold(1.0, "without speculation")], categories=names)
         ],
         tables=[Table("By batch", columns, cells)],
         flags=document.flags,
         export=_EXPORT,
-        inputs=[("acceptance by rank", rates), *document.inputs],
+        inputs=[*ranks, *document.inputs],
         command=document.command,
         notes=answer.get("notes") or (),
     )  # fmt: skip

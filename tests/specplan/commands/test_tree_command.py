@@ -84,15 +84,19 @@ def test_dear_verification_makes_trees_small() -> None:
 
 def test_sglang_gets_the_trees_sizes_and_specplan_the_tree_itself() -> None:
     asked = f"{RANKS} --c 0.05 --max-nodes 6"
-    best = run_json(asked, "tree")["rows"][0]["best"]
-    flags = run(f"{asked} --export sglang", "tree").stdout
+    [row] = run_json(asked, "tree")["rows"]
+    best, chain = row["best"], row["chain"]["nodes"]
+    first, flags = run(f"{asked} --export sglang", "tree").stdout.splitlines()
+    assert first == (
+        f"# Not run yet: measure K = {chain} and the tree of 6 first, then take the # away."
+    )
     assert flags.split() == [
-        "--speculative-algorithm", "STANDALONE", "--speculative-draft-model-path", "DRAFT",
+        "#", "--speculative-algorithm", "STANDALONE", "--speculative-draft-model-path", "DRAFT",
         "--speculative-num-steps", str(best["depth"]),
         "--speculative-eagle-topk", str(best["widest"]),
         "--speculative-num-draft-tokens", "7",
     ]  # fmt: skip
-    assert run_json(f"{asked} --export sglang", "tree")["export"] == flags.strip()
+    assert run_json(f"{asked} --export sglang", "tree")["export"] == f"{first}\n{flags}"
     parents = ",".join(map(str, best["parents"]))
     assert run(f"{asked} --export specplan", "tree").stdout == (
         f"--draft 'MODEL tree:{parents}' --gamma {best['depth']} --draft-temperature 0\n"
@@ -119,8 +123,9 @@ def test_sglang_gets_the_trees_sizes_and_specplan_the_tree_itself() -> None:
     ],
 )  # fmt: skip
 def test_sglangs_flags_name_the_algorithm_and_the_draft(named: str, loaded: str) -> None:
-    flags = run(f"{RANKS} --c 0.05 --max-nodes 6 --export sglang {named}", "tree").stdout
-    assert flags.startswith(f"--speculative-algorithm {loaded} --speculative-num-steps ")
+    printed = run(f"{RANKS} --c 0.05 --max-nodes 6 --export sglang {named}", "tree").stdout
+    flags = printed.splitlines()[1]
+    assert flags.startswith(f"# --speculative-algorithm {loaded} --speculative-num-steps ")
 
 
 def test_flags_are_comments_until_a_run_shows_that_drafts_gain() -> None:
@@ -132,11 +137,18 @@ def test_flags_are_comments_until_a_run_shows_that_drafts_gain() -> None:
     gammas = sorted({row["test_gamma"] for row in data["rows"] if row["test_gamma"]})
     assert gammas
     first = " and ".join(f"K = {gamma}" for gamma in [0, *gammas])
-    assert f"measure {first} first." in data["sentence"]
+    assert f"measure {first} first. Next: run {first} at batch 1 " in data["sentence"]
+    chain = data["rows"][0]["chain"]
+    low, high = chain["improvement_factor_low"], chain["improvement_factor_high"]
+    assert f"90 %: {low:.2f} to {high:.2f})" in data["sentence"]
+    assert low < chain["improvement_factor"] < high
     assert data["sentence"].split(":")[0] in " ".join(run(words, "tree").stdout.split())
     lines = data["export"].splitlines()
     assert all(line.startswith("# ") for line in lines)
-    assert lines[0].startswith("# Undecided: measure ")
+    assert lines[0].startswith(f"# Undecided: measure {first.replace(' and', ',')}")
+    trees = {row["best"]["nodes"] for row in data["rows"] if row["best"]["widest"] > 1}
+    assert trees
+    assert all(f"the tree of {nodes}" in lines[0] for nodes in trees)
 
 
 def test_a_profile_says_rates_and_costs(tmp_path: Path) -> None:

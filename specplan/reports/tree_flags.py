@@ -1,0 +1,54 @@
+"""The flags of chosen draft trees: comments for what nobody ran."""
+
+from collections.abc import Sequence
+
+from engines.kind import exports_of, methods_of
+from specplan.reports.draft_labels import DraftLabels, require_loaded, served
+from specplan.reports.first_runs import commented
+from specplan.reports.trees import TreeRow, run_first
+
+# Name of our own commands among the engines that draft trees.
+OURS = "specplan"
+
+
+def tree_exports(rows: Sequence[TreeRow], program: str, drafter: DraftLabels) -> str:
+    """Returns the flags of each batch size: comments where nobody ran what they set.
+
+    Flags of our own commands, which measure a tree, are comments only while it is undecided
+    whether drafts gain.
+    """
+    texts = {row.cost.setting.batch: tree_export(row, program, drafter) for row in rows}
+    flags = "\n".join(f"# at batch {batch}:\n" * (len(texts) > 1) + text
+                      for batch, text in texts.items())  # fmt: skip
+    undecided, first = any(row.plan.advice.undecided for row in rows), run_first(rows)
+    if not first or (program == OURS and not undecided):
+        return flags
+    known = "Undecided" if undecided else "Not run yet"
+    whose = " of one setting" * (len(texts) > 1)
+    top = f"# {known}: measure {first} first, then take the #{whose} away."
+    return f"{top}\n{commented(flags)}"
+
+
+def tree_export(row: TreeRow, program: str, drafter: DraftLabels) -> str:
+    """Returns the flags that make a program draft a tree; a comment if no tree pays.
+
+    program: an engine, or "specplan" for `specplan generate` and `validate`, which draft exactly
+      this tree. An engine's flags only bound the depth, width and size of its trees, whose shape
+      follows the draft's probabilities.
+    """
+    best = row.advised
+    if not best.parents:
+        return "# no tree pays: run the target without a draft"
+    if program == OURS:
+        named = drafter.model or drafter.name or "MODEL"
+        if best.widest == 1:
+            return f"--draft {named} --gamma {best.depth} --draft-temperature 0"
+        parents = ",".join(map(str, best.parents))
+        return f"--draft '{named} tree:{parents}' --gamma {best.depth} --draft-temperature 0"
+    tree, draft = exports_of(program).tree, drafter.drafted(row.cost.setting.load)
+    if tree is None:
+        raise ValueError(f"an engine to export a tree for must draft trees, got {program}")
+    if drafter.name is not None:
+        draft = served(draft, drafter.name)
+    require_loaded(program, draft, methods_of(program))
+    return tree(best.depth, best.widest, len(best.parents), draft)
