@@ -92,11 +92,11 @@ function options(chart, width, height) {
   const places = bars ? { type: "category", data: chart.categories }
     : named ? { type: "value", min: -0.5, max: chart.categories.length - 0.5, minInterval: 1, maxInterval: 1 }
     : { type: chart.logarithmic ? "log" : "value", logBase: 2, min: first, max: last, minInterval: xs.every(Number.isInteger) ? 1 : undefined };
-  const end = (value) => (named || Number.isInteger(value) ? null : false);
+  const end = (value) => (bars || (!named && Number.isInteger(value)) ? null : false);
   const short = (x) => (chart.logarithmic && x >= 1024 && x % 1024 === 0 ? `${x / 1024}k` : SHOWN.format(x));
   // Few names are all shown, broken into lines where they are long.
   const place_width = (width - 82) / Math.max(1, chart.categories.length) - 4;
-  const few = named && chart.categories.length <= 8 ? { interval: 0, hideOverlap: false, width: place_width, overflow: "break", lineHeight: 14 } : {};
+  const few = named && chart.categories.length <= 8 && (bars || Math.max(...chart.categories.map((name) => 7 * name.length)) > place_width) ? { interval: 0, hideOverlap: false, width: place_width, overflow: "break", lineHeight: 14 } : {};
   const lines = few.width ? Math.min(3, Math.max(...chart.categories.map((name) => Math.ceil(7 * name.length / place_width)))) : 1;
   const label = { ...axis.axisLabel, hideOverlap: true, showMinLabel: end(first), showMaxLabel: end(last), formatter: bars ? undefined : named ? (x) => chart.categories[x] ?? "" : short, ...few };
   const heights = [...ys, ...chart.levels.map((level) => level.y)];
@@ -108,7 +108,8 @@ function options(chart, width, height) {
   const levels = chart.levels.map((level) => ({ yAxis: level.y, label: { show: level.label !== "" && !named, formatter: level.label, position: place(chart, level, share, [lowest, highest], width - 82), color: ink, backgroundColor: colour("paper"), padding: 1 } }));
   return {
     animation: false,
-    textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
+    // A quotation mark in the name of a font would end an attribute of a downloaded SVG.
+    textStyle: { fontFamily: getComputedStyle(document.body).fontFamily.replaceAll('"', "'") },
     grid: { left: 58, right: 24, top: 30, bottom },
     legend: { show: several, data: names, bottom: 0, left: 0, textStyle: { color: faint, fontSize: 13 }, inactiveColor: line, selectedMode: true },
     tooltip: { trigger: "axis", confine: true, extraCssText: "white-space: normal; max-width: min(20rem, 80vw)", backgroundColor: card, borderColor: faint, textStyle: { color: ink }, formatter: (found) => { const x = Number([found].flat()[0].value[0]); return tip(chart, named ? Math.round(x) : x); } },
@@ -135,19 +136,20 @@ function drawChart(figure, chart) {
   picture.setOption(options(chart, figure.clientWidth, figure.clientHeight), { notMerge: true });
 }
 
-/** Downloads a chart as it is on the screen; PNG is drawn once more, on a canvas twice as fine. */
+/** Downloads a chart as it is on the screen, under its title and the page's; PNG is twice as fine. */
 function save(figure, kind) {
-  const link = document.createElement("a");
-  link.download = `${figure.dataset.chart}.${kind}`;
-  if (kind === "svg") link.href = pictures.get(figure).getDataURL({ type: "svg" });
-  else {
-    const canvas = document.createElement("div");
-    Object.assign(canvas.style, { width: `${figure.clientWidth}px`, height: `${figure.clientHeight}px` });
-    const copy = echarts.init(canvas, null, { renderer: "canvas", width: figure.clientWidth, height: figure.clientHeight });
-    copy.setOption(options(figure.chart, figure.clientWidth, figure.clientHeight));
-    link.href = copy.getDataURL({ type: "png", pixelRatio: 2, backgroundColor: colour("paper") });
-    copy.dispose();
-  }
+  const link = document.createElement("a"), title = figure.closest("section").querySelector("h3").textContent;
+  const width = figure.clientWidth, lines = Math.ceil(7 * document.title.length / width), above = 44 + 16 * lines;
+  const size = { width, height: figure.clientHeight + above };
+  const copy = echarts.init(document.createElement("div"), null, { renderer: kind === "svg" ? "svg" : "canvas", ...size });
+  const chart = options(figure.chart, width, figure.clientHeight), broken = { width: width - 20, overflow: "break" };
+  copy.setOption({
+    ...chart, backgroundColor: colour("paper"), grid: { ...chart.grid, top: chart.grid.top + above }, dataZoom: pictures.get(figure).getOption().dataZoom,
+    title: { text: title, subtext: document.title, left: 4, itemGap: 9, textStyle: { color: colour("ink"), fontSize: 16, ...broken }, subtextStyle: { color: colour("faint"), fontSize: 12, ...broken } },
+  });
+  link.download = `${title.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.${kind}`;
+  link.href = copy.getDataURL({ type: kind, pixelRatio: 2 });
+  copy.dispose();
   link.click();
 }
 

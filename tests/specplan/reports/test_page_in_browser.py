@@ -4,11 +4,13 @@ Run where a Chromium is on the path; skipped where none is.
 """
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -241,7 +243,11 @@ def test_buttons_copy_flags_and_download_pictures(page: Any) -> None:
     for kind, start in (("png", b"\x89PNG"), ("svg", b"<svg")):
         with page.expect_download() as download:
             page.locator(f'button[data-save="{kind}"]').first.click()
-        assert download.value.path().read_bytes().startswith(start)
+        content = download.value.path().read_bytes()
+        assert content.startswith(start)
+        assert re.fullmatch(rf"[a-z][a-z0-9-]+\.{kind}", download.value.suggested_filename)
+    texts = {text.text for text in ElementTree.fromstring(content).findall(".//{*}text")}
+    assert {page.locator("h3").first.inner_text(), page.title()} <= texts
 
 
 def test_print_cuts_no_row_and_no_number(page: Any) -> None:
