@@ -102,8 +102,10 @@ def speculative(request: Validate, form: ValidateForm) -> None:
     """Compares predicted with measured speed-up, and prints each row as it is measured."""
     if form.figure is not None and not request.replayed:
         raise ValueError("figure needs a row that replay predicts: a fixed gamma, and no lenience")
+    from estimator.timing.machine import machine
     from estimator.validation.file import SPECULATIVE, Validated, validation_json
     from estimator.validation.validation import summary, validations
+    from specplan.reports.basis import measured_today
     from specplan.reports.trust import trust_lines
     from specplan.reports.validation import rows_table, summary_lines
 
@@ -116,8 +118,11 @@ def speculative(request: Validate, form: ValidateForm) -> None:
     rows = [row for validation in measured for row in validation.rows]
     means = summary(measured)
     said = " ".join(trust_lines(rows, means))
-    document = {"sentence": said, **validation_json(SPECULATIVE, rows, summary=means)}
-    answer(lambda: document, lambda: summary_lines(means, measured), form=form)
+    prompts = min(validation.prompts for validation in measured)
+    basis = measured_today(prompts, timings=means["repeats"], machine=machine())
+    document = {"sentence": said, "basis": basis}
+    document |= validation_json(SPECULATIVE, rows, summary=means)
+    answer(lambda: document, lambda: f"{summary_lines(means, measured)}\n{basis}", form=form)
     if form.figure is not None:
         from figures.registry import FIGURES, save_image
 
@@ -131,13 +136,17 @@ def speculative(request: Validate, form: ValidateForm) -> None:
 def on_engine(request: ValidateEngine, form: EngineForm) -> None:
     """Compares predicted with measured decoding on an engine, and checks its accepted lengths."""
     from engines.trials.validation import validate
+    from estimator.timing.machine import machine
+    from specplan.reports.basis import measured_today
     from specplan.reports.engines import validation_data, validation_text
 
     with Bar("validate", "text") as bar:
         validation = validate(request, bar)
+    where = machine() if request.server is None else None
+    basis = measured_today(validation.prompts, timings=validation.repeats, machine=where)
     answer(
-        lambda: validation_data(validation),
-        lambda: validation_text(validation, wide=form.wide),
+        lambda: validation_data(validation, basis),
+        lambda: f"{validation_text(validation, wide=form.wide)}\n{basis}",
         form=form,
     )
 
@@ -145,29 +154,33 @@ def on_engine(request: ValidateEngine, form: EngineForm) -> None:
 @reads(ValidateBild, Written)
 def bild(request: ValidateBild, form: Written) -> None:
     """Prints quality and speed over BiLD's thresholds, for each draft and each temperature."""
+    from estimator.timing.machine import machine
     from estimator.validation.file import BILD, validation_json
+    from specplan.reports.basis import measured_today
     from specplan.reports.studies import bild_text
     from studies.bild.runs import validate_thresholds
     from studies.bild.swept import fewest_repeats, worst_precision
 
     with Bar("validate", "run") as bar:
         sweeps, threads = validate_thresholds(request, bar)
-    grid = request.grid
+    grid, repeats = request.grid, fewest_repeats(sweeps)
+    basis = measured_today(sweeps[0].prompts, timings=repeats, machine=machine())
     document = validation_json(
         BILD,
         [row for one in sweeps for row in one.rows],
+        basis=basis,
         certainty=grid.certainty,
         distance=grid.distance,
         most=grid.max_draft,
         summaries=[one.summary() for one in sweeps],
         prompts=sweeps[0].prompts,
-        repeats=fewest_repeats(sweeps),
+        repeats=repeats,
         precision_percent=worst_precision(sweeps),
         threads=threads.count,
         free_cores=threads.free,
         top_p=request.sampling.top_p,
     )
-    answer(lambda: document, lambda: bild_text(sweeps, threads), form=form)
+    answer(lambda: document, lambda: f"{bild_text(sweeps, threads)}\n{basis}", form=form)
 
 
 @click.command(

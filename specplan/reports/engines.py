@@ -14,8 +14,8 @@ from specplan.reports.trust import noise_line, trust_lines
 from specplan.reports.validation import MEASURED, marks
 
 
-def validation_data(validation: EngineValidation) -> dict[str, Any]:
-    """Returns a validation's rows, step times and summary as a JSON object."""
+def validation_data(validation: EngineValidation, basis: str) -> dict[str, Any]:
+    """Returns a validation's rows, step times and summary as a JSON object; basis: the evidence."""
     steps = [
         {
             "temperature": temperature,
@@ -27,7 +27,7 @@ def validation_data(validation: EngineValidation) -> dict[str, Any]:
         }
         for (temperature, concurrency), steps in validation.steps.items()
     ]
-    more = {"summary": validation.summary, "flags": validation.flags}
+    more = {"summary": validation.summary, "flags": validation.flags, "basis": basis}
     said = " ".join(trust_lines(validation.rows, validation.summary))
     return {"sentence": said, **validation_json(ENGINE, validation.rows, steps=steps, **more)}
 

@@ -15,6 +15,16 @@ def trust_lines(rows: Sequence[ValidationRow], summary: Mapping[str, Any]) -> li
     return [_trust(rows, summary), *_fastest(rows, summary.get("precision_percent") or 0.0)]
 
 
+def intervals_line(level: float) -> str:
+    """Returns what each interval covers, and why their widths differ; level: confidence."""
+    return (
+        f"Intervals ({percent(level)}): of measured speed-ups, for other prompts, which the draft "
+        "may fit better or worse; of predictions in advance, for these prompts, where only chance "
+        "and the clock differ. So the first are wider, and more prompts narrow them. Errors "
+        "compare both on the same prompts, so they are smaller than either suggests."
+    )
+
+
 def _trust(rows: Sequence[ValidationRow], summary: Mapping[str, Any]) -> str:
     errors = [row.error_percent for row in rows if not row.doubts]
     mean, most = mean_abs(errors), max_abs(errors)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from simulator.numerics.intervals import percent
+from simulator.numerics.intervals import CONFIDENCE, percent
 from specplan.reports.profile import TIMES_IN_DOUBT
 from specplan.reports.table import MS, TOKENS, Column, fastest, folded, interval, shown, table
-from specplan.reports.trust import noise_line, trust_lines
+from specplan.reports.trust import intervals_line, noise_line, trust_lines
 
 if TYPE_CHECKING:
     from engines.trials.validation import EngineRow
@@ -16,11 +16,7 @@ if TYPE_CHECKING:
     from estimator.validation.validation import Validation
 
 _LONGEST_NAME = 24
-MEASURED = "measured [prompts]"
-_INTERVALS = (
-    f"[prompts]: where {percent()} of the speed-ups on other prompts would be. The error compares "
-    f"both on the same prompts, so its own interval (±, {percent()}) is narrower."
-)
+MEASURED = f"measured [{percent()}]"
 
 
 def rows_table(validation: Validation, *, wide: bool) -> str:
@@ -53,7 +49,7 @@ def summary_lines(summary: Mapping[str, Any], validations: Sequence[Validation])
     lines = [
         f"Speed-ups over decoding one token at a time; {prompts} prompts, {tokens} "
         f"tokens in all rows, {timings}.",
-        _INTERVALS,
+        intervals_line(CONFIDENCE),
         *([] if threads is None else [f"Computed by {threads.sentence}"]),
         'K: gamma, num_speculative_tokens; "free": the speed-up if verification were free and '
         "acceptances i.i.d. The costs here:",

@@ -19,7 +19,7 @@ from specplan.reports.page.pictures import (
     ranged,
     series,
 )
-from specplan.reports.trust import noise_line, trust_lines
+from specplan.reports.trust import intervals_line, noise_line, trust_lines
 
 _SPEED = "speed-up"
 _COLUMNS = ("number", "A", "B", "B minus A", "shown by these prompts", "prompts that would show it")
@@ -163,8 +163,9 @@ def validation_section(document: Document) -> Section:
     ahead_shown = any(ends[0] is not None for _, ends in shown)
     chart = Chart(
         "predicted", "Predicted and measured speed-up",
-        f"Each pair should be at one height. Lines: {level} intervals of the measurement"
-        + " and of the prediction from other texts." * ahead_shown,
+        f"Each pair should be at one height. Vertical lines: {level} intervals, of the "
+        + ("measurement for other prompts, and of the prediction for these." if ahead_shown else
+           "measurement for other prompts."),
         "", "times the speed without speculation",
         [
             *series("predicted", 1, (
@@ -194,8 +195,7 @@ def validation_section(document: Document) -> Section:
         headline=headline,
         sure=[
             *further, *noise_line(summary),
-            f"Intervals of measured speed-ups: {level}, for other prompts. Errors compare both "
-            "numbers on the same prompts, so they are smaller than these intervals.",
+            intervals_line(results.confidence),
         ],
         charts=[chart] * bool(shown),
         tables=tables,

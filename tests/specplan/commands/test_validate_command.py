@@ -1,6 +1,7 @@
 """`specplan validate` on a tiny pair: rows, keys, policies, rules, drafters, the figure."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,9 @@ def test_rows_have_every_key_in_the_order_of_draft_temperature_and_gamma(
     run_json: RunJson, validate: list[str]
 ) -> None:
     result = run_json(*validate, "--draft", "lookup", "--gamma", "1,3", "--temperature", "0,1,0")
-    assert set(result) == {"sentence", "decoder", "confidence", "rows", "summary"}
+    assert set(result) == {"sentence", "basis", "decoder", "confidence", "rows", "summary"}
     assert result["decoder"] == "speculative"
+    assert re.fullmatch(r"Rests on \d+ prompts?, timed .+ on .+, [-\d]{10}\.", result["basis"])
     assert set(result["summary"]) == {
         "mean_abs_error_percent", "max_abs_error_percent", "noise_percent",
         "noise_within_percent", "quiet", "precision_percent", "repeats", "threads", "free_cores",

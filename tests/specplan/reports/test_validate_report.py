@@ -70,8 +70,9 @@ def test_an_error_has_the_interval_that_it_has_on_these_prompts() -> None:
     row = replace(ROW, error_percent_low=-6.2, error_percent_high=-3.6)
     assert "  -5.0±1.3 %  " in text(row).splitlines()[2]
     assert "  -5±15 %  " in text(replace(row, error_percent_high=23.8)).splitlines()[2]
-    assert "measured [prompts]" in text(row)
-    assert "[prompts]: where 90 % of the speed-ups on other prompts would be." in summary_of(row)
+    assert "measured [90 %]" in text(row)
+    assert "measured speed-ups, for other prompts," in summary_of(row)
+    assert "in advance, for these prompts," in summary_of(row)
 
 
 def test_wide_adds_where_the_time_went() -> None:
