@@ -16,7 +16,16 @@ from transformers import (
 )
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws import Dense, OneHot, Sampling, concatenate, draw, likeliest, precise
+from reference.laws import (
+    Dense,
+    OneHot,
+    Sampling,
+    concatenate,
+    draw,
+    likeliest,
+    precise,
+    seeded,
+)
 from reference.models.model import peaks
 from reference.policies import Fixed
 from tests.reference.plain_laws import plain_law, random_table
@@ -57,7 +66,7 @@ def warped(sampling: Sampling, logits: Tensor, text: Sequence[int]) -> Tensor:
 SETTINGS = [
     Sampling(),
     Sampling(0.3),
-    Sampling(2.5),
+    Sampling(2.0),
     *(Sampling(top_k=k) for k in (1, 2, 10, 31, 32, 1000)),
     *(Sampling(top_p=p) for p in (1e-9, 1e-6, 0.2, 0.5, 0.9, 0.999)),
     *(Sampling(min_p=p) for p in (0.01, 0.2, 1.0)),
@@ -221,6 +230,21 @@ def test_weights_are_summed_in_double_precision(monkeypatch: pytest.MonkeyPatch)
     share = torch.tensor([[(2**24 + 0.5) / (2**24 + 4)]], dtype=torch.float64)
     monkeypatch.setattr(torch, "rand", lambda *_, **__: share)
     assert draw(weights, torch.Generator()).tolist() == [1]
+
+
+@pytest.mark.parametrize(("share", "token"), [(0.0, 1), (0.5, 3)])
+def test_a_share_on_an_edge_draws_the_next_token_that_has_weight(
+    share: float, token: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "rand", lambda *_, **__: torch.tensor([[share]]).double())
+    assert draw(torch.tensor([[0.0, 1.0, 0.0, 1.0]]), torch.Generator()).tolist() == [token]
+
+
+def test_streams_differ_by_every_number_of_their_seed() -> None:
+    device = torch.device("cpu")
+    states = {seeded(device, *seed).initial_seed() for seed in [(0, 0), (0, 1), (1, 0), (0, 0, 0)]}
+    assert len(states) == 4
+    assert seeded(device, 0, 1).initial_seed() == seeded(device, 0, 1).initial_seed()
 
 
 def test_the_first_and_the_last_token_are_drawn() -> None:

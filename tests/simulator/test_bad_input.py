@@ -273,6 +273,7 @@ SCHEMES: Refusals = [
     (lambda: chain(-1), "^gamma must be at least 0, got -1"),
     (lambda: TreeAcceptance((0.5,), {1: (-1, -1)}), r"shapes\[1\] must have 1 nodes, got 2"),
     (lambda: TreeAcceptance((0.5,), {2: chain(2)}).tokens_per_call(1), "a tree of 1 nodes"),
+    (lambda: TreeAcceptance((0.5,), {2: chain(2)}).tokens_per_call(-1), "^gamma must be at least"),
 ]
 
 

@@ -13,7 +13,6 @@ from estimator.timing.rates import AGAIN, BASELINE
 from estimator.validation.file import SpeculativeRow
 from estimator.validation.validation import Validation, generations, validate
 from ngram.drafters import PromptLookupDrafter
-from reference.laws import seeded
 from reference.policies import Confidence, Fixed, Heuristic, Policy, Product
 from reference.records import Stopping
 from reference.rules import STRICT, Lenient, Rule
@@ -177,13 +176,6 @@ def test_repeats_of_an_arm_have_one_text_and_arms_their_own() -> None:
         for repeats in prompts:
             assert len({run.tokens for run in repeats}) == 1
     assert len({prompts[0][0].tokens for prompts in runs.values()}) == len(runs)
-
-
-def test_streams_differ_by_every_number_of_their_seed() -> None:
-    device = torch.device("cpu")
-    states = {seeded(device, *seed).initial_seed() for seed in [(0, 0), (0, 1), (1, 0), (0, 0, 0)]}
-    assert len(states) == 4
-    assert seeded(device, 0, 1).initial_seed() == seeded(device, 0, 1).initial_seed()
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])

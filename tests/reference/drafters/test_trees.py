@@ -220,6 +220,12 @@ def test_scores_along_a_text_tell_every_call_of_a_tree(shape: str, temperature: 
             require_accepted(text, scores, gamma)
             assert scores.drafted is not None
             assert scores.drafted.tolist() == [min(gamma, 2)] * len(text.tokens)
+            assert scores.lenient_beta.shape == (len(text.tokens), 0)
+        firsts = SHAPES[shape].count(-1)
+        for place, (token, beta) in enumerate(zip(text.tokens, scores.beta.tolist(), strict=True)):
+            after = DRAFT([*PROMPT, *text.tokens[:place]])
+            likelier = sum(odds > after[token] for odds in after)
+            assert beta == (likelier < firsts and after[token] > 0)
 
 
 def test_scores_do_not_depend_on_how_a_text_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,8 +243,11 @@ def test_scores_do_not_depend_on_how_a_text_is_cut(monkeypatch: pytest.MonkeyPat
     assert set(whole.ratio.ravel().tolist()) == {0.0, 1.0}
 
 
-def test_scores_of_settings_together_are_those_of_each_alone() -> None:
+def test_scores_of_settings_together_are_those_of_each_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     words = 24  # so many that a text of 20 repeats some and lacks others
+    monkeypatch.setattr("reference.drafter.ROW_NUMBERS", 3 * words)  # read in parts
     target = TabularModel(random_table(1, words), words)
     draft = TabularModel(random_table(1, words), words)
     drafter = TreeDrafter(ModelDrafter(draft, Sampling(0.0), words), (-1, 0, 1))
@@ -283,6 +292,12 @@ def test_a_target_without_a_law_is_named_with_its_place() -> None:
         speculate(target, drafter, PROMPT, Sampling(), Fixed(1), Stopping(3))
 
 
+def test_a_tree_without_nodes_drafts_nothing() -> None:
+    drafter = TreeDrafter(model_drafter(DRAFT, Sampling()), ())
+    blocks = table_text(drafter, Sampling(), Fixed(2), 5).blocks
+    assert [len(block.drafted) for block in blocks] == [0] * 5
+
+
 def test_trees_of_drawn_tokens_are_not_scored() -> None:
     drafter = TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1), without_replacement)
     target, options = TabularModel(TARGET, VOCABULARY), ScoreOptions([Sampling()], (), 1)
@@ -302,6 +317,8 @@ def test_bad_trees_are_refused(tmp_path: Path) -> None:
         ValueError, match="a tree must have at most 3 nodes, the positions of short, got 4"
     ):
         TreeDrafter(ModelDrafter(short, Sampling(), VOCABULARY), (-1, -1, -1, 0))
-    TreeDrafter(ModelDrafter(short, Sampling(), VOCABULARY), (-1, -1, -1))
+    fitting = TreeDrafter(ModelDrafter(short, Sampling(), VOCABULARY), (-1, -1, -1))
+    assert fitting.parents == (-1, -1, -1)
+    assert fitting.name == f"{fitting.model.name}, tree of 3"
     with pytest.raises(ValueError, match="a draft that branches needs the strict rule"):
         table_text(TreeDrafter(model, (-1, -1)), Sampling(), Fixed(1), 3, rule=Lenient(0.5))

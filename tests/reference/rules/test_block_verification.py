@@ -103,7 +103,10 @@ def test_the_papers_example() -> None:
 
 
 def test_at_least_i_tokens_stand_with_the_share_that_is_left() -> None:
-    """The closed form that the simulator's replay rests on, against Eq. 4."""
+    """The closed form that the simulator's replay rests on, against Eq. 4.
+
+    A uniform draw just below Eq. 4's chance accepts the beginning, one just above does not.
+    """
     source = random.Random(1)
     for _ in range(20):
         p, q = (random_rows(source, 3, 3) for _ in range(2))
@@ -117,6 +120,15 @@ def test_at_least_i_tokens_stand_with_the_share_that_is_left() -> None:
                     chances = beginnings(p, q, (*text[:length], *tail))
                     stands += mass * (1 - math.prod(1 - h for h in chances[length - 1 :]))
                 assert stands == pytest.approx(float(left[length]), abs=1e-5)
+            target, draft = (Dense(torch.tensor(rows, dtype=torch.float64)) for rows in (p, q))
+            chances, judged = beginnings(p, q, text), sum(text) % 3
+            for nearly in (1 - 1e-9, 1 + 1e-9):
+                uniform = [1 - 2**-24] * 3
+                uniform[judged] = nearly * chances[judged]
+                accepted = [draw < chance for draw, chance in zip(uniform, chances, strict=True)]
+                draws = torch.tensor(uniform, dtype=torch.float64)
+                verdict = RULE.accepts(target, draft, tokens, draws)
+                assert verdict.tolist() == [any(accepted[place:]) for place in range(3)]
 
 
 @pytest.mark.parametrize("certain", ["draft", "target"])
@@ -142,6 +154,9 @@ def test_a_drafted_token_that_the_target_excludes_never_stands() -> None:
     p = Dense(torch.tensor([[0.0, 1.0], [0.5, 0.5]]))
     q = Dense(torch.full((2, 2), 0.5))
     assert RULE.accepts(p, q, torch.tensor([0, 1]), torch.zeros(2)).tolist() == [False, False]
+    # Only rounding can draft a token that neither law has.
+    neither = Dense(torch.tensor([[0.0, 1.0], [0.0, 1.0]]))
+    assert RULE.accepts(p, neither, torch.tensor([0, 1]), torch.zeros(2)).tolist() == [False] * 2
     greedy = OneHot(torch.tensor([0, 1]))
     assert RULE.accepts(greedy, q, torch.tensor([0, 0]), torch.zeros(2)).tolist() == [True, False]
 

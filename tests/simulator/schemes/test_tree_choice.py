@@ -61,6 +61,13 @@ def test_the_choice_is_the_best_of_a_plan_of_the_fastest_trees() -> None:
     speeds = [by_node.speedup for by_node in choice.by_nodes.values()]
     assert speeds == pytest.approx(best.curve.improvement_factor)
     assert best.break_even_c is None
+    # Captured graphs of fewer nodes: the fastest of the smaller trees, and no longer chain.
+    for captured in (0, 1, 3):
+        limited = choose_tree(RATES, passes, max_nodes=9, max_depth=4, captured=captured)
+        speed = max(1.0, *speeds[:captured], 0.0)
+        assert limited.best.speedup == speed
+        assert len(limited.best.parents) <= captured
+        assert len(limited.chain.parents) == min(len(choice.chain.parents), captured)
 
 
 def test_the_choice_is_the_fastest_of_all_trees_but_for_few_and_small_misses() -> None:
@@ -81,7 +88,9 @@ def test_the_choice_is_the_fastest_of_all_trees_but_for_few_and_small_misses() -
 def test_every_size_has_its_fastest_tree_and_chains_reach_both_bounds() -> None:
     free = Passes(Ratio(1e-3), {1: 1e-3})
     for max_nodes, max_depth, longest in ((4, 9, 4), (9, 3, 3), (1, 1, 1)):
-        choice = choose_tree([0.9, 0.05], free, max_nodes=max_nodes, max_depth=max_depth)
+        choice = choose_tree(
+            [0.9, 0.05], free, max_nodes=max_nodes, max_depth=max_depth, captured=64
+        )
         assert choice.chain.parents == chain(longest)
         assert list(choice.by_nodes) == list(range(1, max_nodes + 1))
         for nodes, found in choice.by_nodes.items():

@@ -67,6 +67,7 @@ def test_the_best_tree_of_each_size_and_depth_is_that_of_brute_force(seed: int) 
     if seed == 3:
         rates[1] = 0.0
     found = best_trees(rates, max_nodes=5, max_depth=3)
+    assert found.tokens[0].tolist() == [1.0, *[-np.inf] * 5]
     for nodes, depth in itertools.product(range(1, 6), range(1, 4)):
         possible = [
             longhand(parents, rates)
