@@ -1,4 +1,4 @@
-"""Cached counts of models: the well-known models', and the user's cache."""
+"""Cached counts of models: well-known ones that are no plain decoders, and the user's cache."""
 
 import json
 import os
@@ -12,21 +12,18 @@ from typing import Any
 import msgspec
 
 from estimator.model_shapes.counting import Counted, Part, count, without_storage
-from estimator.model_shapes.plain_decoders import WITHOUT_SIZE, plain_count
+from estimator.model_shapes.plain_decoders import plain_count
+from estimator.model_shapes.plain_families import WITHOUT_SIZE
 from estimator.writing import write_whole
 
 FILE = Path(__file__).with_name("known.json")
 # Keys whose absence means the same as these values.
 _BOTH = {"attention_bias": False, "tie_word_embeddings": False}
-_QWEN3 = {**_BOTH, "sliding_window": None, "use_sliding_window": False}
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "deepseek_v3": {**_BOTH, "moe_layer_freq": 1},
     "glm4_moe": {**_BOTH, "partial_rotary_factor": 0.5, "use_qk_norm": False},
     "gpt_oss": {**_BOTH, "attention_bias": True},
-    "llama": {**_BOTH, "mlp_bias": False},
     "llama4_text": _BOTH,
-    "qwen3": _QWEN3,
-    "qwen3_moe": {**_QWEN3, "decoder_sparse_step": 1, "mlp_only_layers": []},
 }
 
 
@@ -53,10 +50,6 @@ def sizes(config: Mapping[str, Any]) -> dict[str, Any] | None:
     kept = {name: value for name, value in config.items() if name not in WITHOUT_SIZE}
     if kept.get("experts_per_token") == kept.get("num_experts_per_tok"):
         kept.pop("experts_per_token", None)
-    heads, hidden = kept.get("num_attention_heads"), kept.get("hidden_size")
-    if family == "llama" and isinstance(heads, int) and isinstance(hidden, int) and heads > 0:
-        # A head has an equal share of the width unless the configuration states its size.
-        kept["head_dim"] = kept.get("head_dim") or hidden // heads
     layers, step = kept.get("num_hidden_layers"), kept.get("interleave_moe_layer_step")
     if family == "llama4_text":
         kept.pop("use_qk_norm", None)  # its norms have no weights
@@ -75,6 +68,8 @@ def known_count(
 ) -> Counted | None:
     """Returns the counts of a well-known model, as `count` does; None for another model."""
     wanted = (sizes(config), kept, part)
+    if wanted[0] is None:
+        return None
     counts = (
         known.counted for known in read_known() if (known.sizes, known.kept, known.part) == wanted
     )

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from estimator.model_shapes import kept_counts
-from estimator.model_shapes.counting import Counted, count
+from estimator.model_shapes.counting import Counted, count, without_storage
 from estimator.model_shapes.kept_counts import (
     DEFAULTS,
     Known,
@@ -20,11 +20,11 @@ from estimator.model_shapes.kept_counts import (
     read_known,
     sizes,
 )
-from estimator.model_shapes.plain_decoders import WITHOUT_SIZE
+from estimator.model_shapes.plain_decoders import plain_count
+from estimator.model_shapes.plain_families import WITHOUT_SIZE
 from estimator.model_shapes.shape import storage
 from simulator.cost.roofline.matrices import Matrix
 from specplan.main import main
-from tests.estimator.by_depth import count_by_depth
 
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 SMALL: dict[str, Any] = {
@@ -32,12 +32,6 @@ SMALL: dict[str, Any] = {
     "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100,
 }  # fmt: skip
 FAMILIES = {
-    "llama": SMALL,
-    "qwen3": SMALL | {"model_type": "qwen3", "head_dim": 32},
-    "qwen3_moe": SMALL | {
-        "model_type": "qwen3_moe", "head_dim": 32, "moe_intermediate_size": 16, "num_experts": 4,
-        "num_experts_per_tok": 2,
-    },
     "gpt_oss": SMALL | {
         "model_type": "gpt_oss", "head_dim": 32, "num_local_experts": 4, "num_experts_per_tok": 2,
         "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 8,
@@ -60,8 +54,7 @@ FAMILIES = {
     },
 }  # fmt: skip
 # A model that only transformers counts.
-BUILT = SMALL | {"model_type": "olmo2"}
-ALIKE = ("llama", "qwen3", "qwen3_moe")
+BUILT = SMALL | {"model_type": "seed_oss"}
 # Values other than the defaults of settings that change no size.
 CHANGED: dict[str, Any] = {
     "architectures": ["Other"], "attention_dropout": 0.5, "bos_token_id": 7,
@@ -75,7 +68,11 @@ CHANGED: dict[str, Any] = {
     "attn_temperature_tuning": False, "auto_map": {"AutoModel": "a.B"}, "aux_loss_alpha": 0.5,
     "cache_implementation": "hybrid", "ep_size": 2, "floor_scale": 8,
     "for_llm_compressor": True, "initial_context_length": 16, "n_group": 2, "pad_token_id": 5,
-    "quantization_config": {"quant_method": "fp8"},
+    "quantization_config": {"quant_method": "fp8"}, "attention_multiplier": 0.5,
+    "attn_logit_softcapping": 25.0, "embd_pdrop": 0.5, "embedding_multiplier": 2.0,
+    "final_logit_softcapping": 15.0, "hidden_activation": "gelu", "logits_scaling": 2.0,
+    "original_max_position_embeddings": 77, "query_pre_attn_scalar": 64, "resid_pdrop": 0.5,
+    "residual_multiplier": 0.5, "rope_local_base_freq": 55.0,
     "rope_interleave": False, "routed_scaling_factor": 0.5, "router_jitter_noise": 0.5,
     "scoring_func": "softmax", "seq_aux": True, "swiglu_limit": 5.0, "topk_group": 2,
     "topk_method": "greedy", "_attn_implementation_autoset": True,
@@ -111,10 +108,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     ids=lambda each: f"{each.sizes['model_type']} {each.sizes['hidden_size']} {each.part}",
 )
 def test_kept_counts_equal_new_counts(known: Known) -> None:
-    """By depth where all layers are alike; some are counted whole in test_published_sizes.py."""
-    alike = known.sizes["model_type"] in ALIKE
-    counts = count_by_depth if alike else count
-    assert counts(known.sizes, known.kept, known.part) == known.counted
+    assert count(known.sizes, known.kept, known.part) == known.counted
     assert sizes(known.sizes) == known.sizes
 
 
@@ -139,11 +133,13 @@ def test_names_listed_without_a_size_have_none(family: str) -> None:
 
 @pytest.mark.parametrize("file", sorted(CONFIGS.glob("*.json")), ids=lambda file: file.stem)
 def test_the_shipped_configurations_are_known(file: Path) -> None:
+    """Families of published models are plain, or their counts are known."""
     config = published(file.stem)
     if "draft_vocab_size" in config:  # what the layers of its kind of head are counted as
         config["vocab_size"] = config["draft_vocab_size"]
     kept = storage(config).kept
-    assert known_count(config, kept) is not None
+    plain = plain_count(without_storage(config), kept)
+    assert (known_count(config, kept) is None) is (plain is not None)
     predicting = known_count(config, kept, "last layer")
     assert (predicting is not None) is ("num_nextn_predict_layers" in config)
 
@@ -168,13 +164,13 @@ def test_lists_of_llama_4_that_follow_from_other_keys_are_known() -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [{"attention_bias": True}, {"head_dim": 64}, {"vocab_size": 128000}, {"new": 1}]
+    "other", [{"use_qk_norm": True}, {"head_dim": 64}, {"vocab_size": 128000}, {"new": 1}]
 )
 def test_names_of_several_sizes_are_not_known(other: dict[str, Any]) -> None:
-    assert known_count(published("llama-3.1-8b") | other) is None
+    assert known_count(published("glm-4.5-air") | other) is None
 
 
-@pytest.mark.parametrize("family", sorted(FAMILIES.keys() - {"llama", "qwen3"}))
+@pytest.mark.parametrize("family", FAMILIES)
 def test_a_model_is_counted_once(family: str, cache: Path, counts: list[Any]) -> None:
     config = FAMILIES[family]
     whole, last = count_once(config), count_once(config, ("mlp",), "last layer")
@@ -249,8 +245,7 @@ def test_no_cache_needs_configurations() -> None:
 
 
 def test_known_and_kept_counts_need_no_torch(tmp_path: Path, cache: Path) -> None:
-    target = published("llama-3.3-70b")
-    known = _plan(tmp_path / "known", target, published("llama-3.3-70b-eagle3"))
+    known = _plan(tmp_path / "known", published("gpt-oss-120b"), published("gpt-oss-120b-eagle3"))
     kept = _plan(tmp_path / "kept", BUILT | {"dtype": "bfloat16"})
     assert CliRunner().invoke(main, kept).exit_code == 0
     unknown = _plan(tmp_path / "unknown", BUILT | {"dtype": "bfloat16", "vocab_size": 200})
