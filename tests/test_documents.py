@@ -63,13 +63,17 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     observed = f"observe {folder / 'vllm.log'} -o {folder / 'observed.json'}"
     (folder / "vllm.log").write_text(LOG)
     assert CliRunner().invoke(main, observed.split()).exit_code == 0
-    for name in ("model.arpa", *(f"{order}-gram.arpa" for order in range(1, 5))):
+    for name in ("model.arpa", "4gram.arpa", *(f"{order}-gram.arpa" for order in range(1, 5))):
         (folder / name).write_text(ARPA)
     pairs = {"T": "llama-3.1-8b", "D": "llama-3.2-1b", "smaller": "llama-3.2-1b"}
     pairs |= {"build/spelling/larger": "llama-3.1-8b", "build/spelling/smaller": "llama-3.2-1b"}
     for name, model in pairs.items():
         (folder / name).mkdir(parents=True)
         (folder / name / "config.json").symlink_to(ROOT / "docs" / "configs" / f"{model}.json")
+        (folder / name / "model.safetensors").touch()  # what makes it a folder of a model
+    for name in ("heads/heads.json", "FOLDER/config.json", "src/a.py"):
+        (folder / name).parent.mkdir()
+        (folder / name).touch()
     (folder / "day.csv").write_text("time,prompt_tokens,output_tokens\n0,300,50\n1,400,80\n")
     (folder / "k3.json").write_text(BENCH)
     (folder / "off.json").write_text(BENCH.replace("spec_decode", "decode"))
@@ -120,6 +124,10 @@ def test_a_command_runs(each: Example, desk: Path, monkeypatch: pytest.MonkeyPat
             monkeypatch.setattr(module, "fill", filled_only)
     # The output of a simulation of a hundred thousand requests is not shown.
     words = ["1000" if word == "100000" else word for word in each.words()[1:]]
+    if (
+        "train" in words and "-o" in words
+    ):  # its folder, which another command reads, must not exist yet
+        words[words.index("-o") + 1] += "-made"
     if any(word.startswith("http://") for word in words):
         parsed(words)
         return
