@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from estimator.intervals import difference, jackknife_interval, student
+from estimator.profiles.best import best_of
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import SCHEMA, read_profile
 from estimator.validation.file import Validated, parse_validation
@@ -97,6 +98,8 @@ class Side:
 
     command: the command that measured; None: not recorded.
     measured: the device and the day of a profile; "": not recorded.
+    gamma, gain_probability: draft length that a profile advises, or 0, and the probability that the
+      length is faster than no speculation; None: not known.
     """
 
     file: str
@@ -106,6 +109,8 @@ class Side:
     tokens: int
     command: str | None = None
     measured: str = ""
+    gamma: int | None = None
+    gain_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +191,10 @@ def _of_profile(profile: Profile, path: Path) -> tuple[Side, str, Numbers]:
         for gamma, factor in sorted(profile.improvement_factor.items())
     }
     counts, command = (alpha.prompts or 0, alpha.tokens or 0), setup.software.command
-    measured = ", ".join(str(known) for known in (setup.device, setup.date) if known)
-    side = Side(str(path), setup.target, setup.draft, *counts, command, measured)
+    side = Side(str(path), setup.target, setup.draft, *counts, command, setup.recorded)
+    if (best := best_of(profile)) is not None:
+        advice = best.plan.advice
+        side = replace(side, gamma=advice.gamma, gain_probability=advice.gain_probability)
     return side, setup.texts.prompts_hash or "", numbers
 
 

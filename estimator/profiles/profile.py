@@ -216,6 +216,10 @@ class Profile:
         """The γ at which workloads are compared: the best γ over all prompts, but at least 1."""
         return 1 if self.optimal_gamma is None else max(self.optimal_gamma, 1)
 
+    def drafts_as(self, sampling: DraftSampling) -> bool:
+        """Returns whether drafts sampled in this way are the profile's."""
+        return self.draftings.get(sampling) == self.drafting() or sampling == self.draft_sampling
+
     def drafting(self, sampling: DraftSampling | None = None) -> DraftAcceptance:
         """Returns the acceptance for one way to sample drafts, by default `draft_sampling`."""
         wanted = self.draft_sampling if sampling is None else sampling

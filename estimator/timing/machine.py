@@ -4,6 +4,7 @@ import platform
 import shutil
 import subprocess
 from collections import Counter
+from datetime import date
 from pathlib import Path
 
 from estimator.timing.threads import own_cores
@@ -17,6 +18,13 @@ def machine() -> str:
     cores = len(own_cores())
     named = f"{_processor()}, {cores} core{'s' * (cores > 1)}"
     return ", ".join([*_gpus(), named])
+
+
+def measured_today(prompts: int, *, timings: int, where: str | None = None) -> str:
+    """Returns the evidence of a measurement that ends now; where: None: on this machine."""
+    times = "once" if timings == 1 else f"{timings} times each"
+    some = "1 prompt" if prompts == 1 else f"{prompts} prompts"
+    return f"Rests on {some}, timed {times} on {where or machine()}, {date.today()}."
 
 
 def _processor() -> str:

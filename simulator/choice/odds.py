@@ -16,22 +16,23 @@ def certainty(probability: float) -> str:
     return "undecided" if probability >= OPEN else "a loss is likelier"
 
 
-def percentage(*probabilities: float) -> str:
+def gain_text(probability: float) -> str:
+    """Returns the probability of a gain in words, or of a loss if that is likelier."""
+    if (words := certainty(probability)) == "a loss is likelier":
+        return f"A loss is likelier ({_open(100 - _whole(probability))} %)."
+    return f"A gain is {words} ({percentage(probability)})."
+
+
+def percentage(*probabilities: float | None) -> str:
     """Returns probabilities in per cent: "73 %", or from the lowest to the highest, "62 to 73 %".
 
-    They are rounded so that `certainty` gives the same phrase, and never to 0 or 100: an estimate
-    proves nothing.
+    A dash if one is not known. They are rounded so that `certainty` gives the same phrase, and
+    never to 0 or 100: an estimate proves nothing.
     """
-    ends = dict.fromkeys(map(_whole, (min(probabilities), max(probabilities))))
-    return f"{' to '.join(map(_open, ends))} %"
-
-
-def loss_percentage(probability: float) -> str:
-    """Returns the probability of a loss in per cent: 100 less the percentage of a gain.
-
-    probability: probability of a gain.
-    """
-    return f"{_open(100 - _whole(probability))} %"
+    known = [_whole(probability) for probability in probabilities if probability is not None]
+    if len(known) < len(probabilities):
+        return "-"
+    return f"{' to '.join(map(_open, dict.fromkeys((min(known), max(known)))))} %"
 
 
 def _whole(probability: float) -> int:

@@ -229,7 +229,7 @@ class Recorded(Loads, Costs):
             return self.draft_sampling
         exports = None if server is None else server.exports
         served = None if exports is None else exports.draft_sampling
-        if server is None or served is None or served == profile.draft_sampling:
+        if server is None or served is None or profile.drafts_as(served):
             return profile.draft_sampling
         if served not in profile.draftings:
             notice(

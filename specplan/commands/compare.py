@@ -7,14 +7,16 @@ from typing import Any
 
 import click
 
-from estimator.comparison import Comparison, Difference, compare_files
+from estimator.comparison import Comparison, Difference, compare, read_measured
+from estimator.profiles.profile import Profile
 from estimator.writing import json_text, write_whole
 from simulator.numerics.intervals import percent
+from specplan.api.planning import exported
 from specplan.options.answer import Pictured, output_option
 from specplan.options.command import Command
 from specplan.options.declared import option, takes
 from specplan.reports.table import Column, bounds, folded, table
-from specplan.reports.verdict import comparison_json, verdict
+from specplan.reports.verdict import comparison_json, verdict_of
 
 _ESCAPES = str.maketrans(
     {
@@ -56,7 +58,8 @@ def compare_command(
       specplan compare a.json b.json
       specplan compare a.json b.json --format latex -o table.tex
     """
-    comparison = compare_files(a, b)
+    files = read_measured(a), read_measured(b)
+    comparison = compare(files, (a, b))
     shown = Pictured(as_json=as_json, **pictures)
     if as_json or form == "json":
         data = comparison_json(comparison)
@@ -68,7 +71,11 @@ def compare_command(
     else:
         write_whole(output, text.encode())
         click.echo(f"Wrote {output}")
-    shown.draw(lambda: comparison_json(comparison))
+    sides = {f"{side} = {draft.draft}": file for side, draft, file in
+             zip("AB", (comparison.a, comparison.b), files, strict=True)}  # fmt: skip
+    flags = {f"{side}, {server}": text for side, file in sides.items() if isinstance(file, Profile)
+             for server, text in exported(file).items()}  # fmt: skip
+    shown.draw(lambda: comparison_json(comparison) | {"flags": flags})
 
 
 def _text(comparison: Comparison) -> str:
@@ -88,7 +95,7 @@ def _text(comparison: Comparison) -> str:
         for name, side in (("A", comparison.a), ("B", comparison.b))
     )
     paired = f"{_prompts(comparison)} in both; {percent()} intervals are over prompts, paired."
-    opening = folded(verdict(comparison.differences, comparison.a.prompts))
+    opening = folded(verdict_of(comparison))
     return "\n".join(
         [opening, "", *sides, paired, "", table(comparison.differences, columns, note=doubt), ""]
     )

@@ -9,6 +9,7 @@ from engines.kind import EngineSettings
 from engines.trials.request import ValidateEngine
 from estimator.requests import Validate
 from estimator.settings import TimingSettings
+from estimator.timing.machine import measured_today
 from specplan.options import model_options as shared
 from specplan.options.answer import Pictured, Written, answer, drawable
 from specplan.options.command import Command, reads
@@ -102,10 +103,8 @@ def speculative(request: Validate, form: ValidateForm) -> None:
     """Compares predicted with measured speed-up, and prints each row as it is measured."""
     if form.figure is not None and not request.replayed:
         raise ValueError("figure needs a row that replay predicts: a fixed gamma, and no lenience")
-    from estimator.timing.machine import machine
     from estimator.validation.file import SPECULATIVE, Validated, validation_json
     from estimator.validation.validation import summary, validations
-    from specplan.reports.basis import measured_today
     from specplan.reports.trust import trust_lines
     from specplan.reports.validation import rows_table, summary_lines
 
@@ -119,7 +118,7 @@ def speculative(request: Validate, form: ValidateForm) -> None:
     means = summary(measured)
     said = " ".join(trust_lines(rows, means))
     prompts = min(validation.prompts for validation in measured)
-    basis = measured_today(prompts, timings=means["repeats"], machine=machine())
+    basis = measured_today(prompts, timings=means["repeats"])
     document = {"sentence": said, "basis": basis}
     document |= validation_json(SPECULATIVE, rows, summary=means)
     answer(lambda: document, lambda: f"{summary_lines(means, measured)}\n{basis}", form=form)
@@ -136,14 +135,12 @@ def speculative(request: Validate, form: ValidateForm) -> None:
 def on_engine(request: ValidateEngine, form: EngineForm) -> None:
     """Compares predicted with measured decoding on an engine, and checks its accepted lengths."""
     from engines.trials.validation import validate
-    from estimator.timing.machine import machine
-    from specplan.reports.basis import measured_today
     from specplan.reports.engines import validation_data, validation_text
 
     with Bar("validate", "text") as bar:
         validation = validate(request, bar)
-    where = machine() if request.server is None else None
-    basis = measured_today(validation.prompts, timings=validation.repeats, machine=where)
+    where = "their server" if request.server else None
+    basis = measured_today(validation.prompts, timings=validation.repeats, where=where)
     answer(
         lambda: validation_data(validation, basis),
         lambda: f"{validation_text(validation, wide=form.wide)}\n{basis}",
@@ -154,9 +151,7 @@ def on_engine(request: ValidateEngine, form: EngineForm) -> None:
 @reads(ValidateBild, Written)
 def bild(request: ValidateBild, form: Written) -> None:
     """Prints quality and speed over BiLD's thresholds, for each draft and each temperature."""
-    from estimator.timing.machine import machine
     from estimator.validation.file import BILD, validation_json
-    from specplan.reports.basis import measured_today
     from specplan.reports.studies import bild_text
     from studies.bild.runs import validate_thresholds
     from studies.bild.swept import fewest_repeats, worst_precision
@@ -164,7 +159,7 @@ def bild(request: ValidateBild, form: Written) -> None:
     with Bar("validate", "run") as bar:
         sweeps, threads = validate_thresholds(request, bar)
     grid, repeats = request.grid, fewest_repeats(sweeps)
-    basis = measured_today(sweeps[0].prompts, timings=repeats, machine=machine())
+    basis = measured_today(sweeps[0].prompts, timings=repeats)
     document = validation_json(
         BILD,
         [row for one in sweeps for row in one.rows],

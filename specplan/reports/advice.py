@@ -6,7 +6,7 @@ from typing import Any
 from simulator.acceptance.acceptance import Iid, iid_error
 from simulator.choice.break_even import break_even_alpha, break_even_c
 from simulator.choice.curve import baseline_seconds, curve_of, speed_up
-from simulator.choice.odds import certainty, loss_percentage, percentage
+from simulator.choice.odds import certainty, gain_text, percentage
 from simulator.choice.plan import Plan
 from simulator.cost.c_by_sizes import assumed_c
 from simulator.cost.fitted.runs import pooled
@@ -78,18 +78,16 @@ def odds_text(plan: Plan) -> str:
     """
     probability = plan.advice.gain_probability
     assert probability is not None
-    words, percent = certainty(probability), percentage(probability)
-    if words == "a loss is likelier":
-        return f"A loss is likelier ({loss_percentage(probability)})."
-    opening, lower = f"A gain is {words}", plan.alpha - _SHORT
+    words, lower = certainty(probability), plan.alpha - _SHORT
     # An acceptance that was never observed is stated by the user.
-    if plan.acceptance.observed_gamma is not None or plan.cost.posterior is None or lower < 0:
-        return f"{opening} ({percent})."
+    unseen = plan.acceptance.observed_gamma is None and plan.cost.posterior is not None
+    if not unseen or lower < 0 or words == "a loss is likelier":
+        return gain_text(probability)
     at = plan.curve.gamma[[plan.advice.named - 1]]
     worse = curve_of(Iid(lower), plan.cost, at, c_hat=plan.c_hat).gains.exceeds(1.0)[0]
     return (
-        f"{opening}: {percent} if acceptance is {plan.alpha:.2g}; {percentage(worse)} at "
-        f"{lower:.2g}."
+        f"A gain is {words}: {percentage(probability)} if acceptance is {plan.alpha:.2g}; "
+        f"{percentage(worse)} at {lower:.2g}."
     )
 
 

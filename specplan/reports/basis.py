@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from datetime import date
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.plan import Plan
@@ -48,17 +47,6 @@ def rests_on(accepted: str, costs: Sequence[Cost], *, recorded: bool) -> str:
     measured = runs or (first.in_seconds and not modelled)
     missing = "" if measured else ", and on no run of your server"
     return f"Rests on {accepted} and {taken}{missing}."
-
-
-def measured_today(prompts: int, *, timings: int, machine: str | None) -> str:
-    """Returns the evidence of a measurement that ends now: prompts, timings, machine and day.
-
-    machine: None if another machine served, which is not known.
-    """
-    times = "once" if timings == 1 else f"{timings} times each"
-    some = "1 prompt" if prompts == 1 else f"{prompts} prompts"
-    where = ["their server" if machine is None else machine, date.today().isoformat()]
-    return f"Rests on {some}, timed {times} on {', '.join(where)}."
 
 
 def _accepted(acceptance: Acceptance) -> str:

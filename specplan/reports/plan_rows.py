@@ -43,7 +43,7 @@ def cells_of(row: Plan) -> dict[str, Any]:
         | {
             "best": f"{best}+" if best_beyond else str(best),
             "advised": "?" if row.advice.undecided else row.advised_gamma,
-            "chance": None if chance is None else percentage(chance),
+            "chance": percentage(chance),
             "baseline": baseline,
             "note": " ".join(marks),
         }

@@ -91,10 +91,8 @@ def _by_batch(point: Json) -> str:
 
 
 def _chance(point: Json) -> str:
-    chance = point.get("gain_probability")
-    return "-" if chance is None else percentage(chance)
+    return percentage(point.get("gain_probability"))
 
 
 def _risk(point: Json) -> str:
-    risk = point["overload_risk"] if point["stable"] else None
-    return "-" if risk is None else percentage(risk)
+    return percentage(point["overload_risk"] if point["stable"] else None)

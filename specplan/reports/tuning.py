@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engines.tuning.tuned import Advised, Tuned, TunedRun
-from simulator.choice.odds import certainty, loss_percentage, percentage
+from simulator.choice.odds import gain_text, percentage
 from simulator.numerics.intervals import percent
 from specplan.reports.table import GAMMA, MS, Column, folded, interval, table
 
@@ -31,21 +31,13 @@ def sureness(tuned: Tuned) -> list[str]:
     """Returns sentences on the odds of a gain, and of the advised K against the next best one."""
     lines = []
     for best in tuned.advised:
-        words = _odds(best), _against(best, tuned.at(best.concurrency))
-        if any(words):
-            lines.append(_at(tuned, best) + " ".join(filter(None, words)))
+        chance, against = best.gain_probability, _against(best, tuned.at(best.concurrency))
+        gain = "" if chance is None else gain_text(chance)
+        if gain or against:
+            lines.append(_at(tuned, best) + " ".join(filter(None, [gain, against])))
     if tuned.advised and tuned.next_gamma is not None:
         lines.append(f"Not decided: gamma {tuned.next_gamma} is worth a run.")
     return lines
-
-
-def _odds(best: Advised) -> str:
-    if best.gain_probability is None:
-        return ""
-    odds, share = certainty(best.gain_probability), percentage(best.gain_probability)
-    if odds == "a loss is likelier":
-        return f"A loss is likelier ({loss_percentage(best.gain_probability)})."
-    return f"A gain is {odds} ({share})."
 
 
 def _against(best: Advised, runs: Sequence[TunedRun]) -> str:
@@ -103,8 +95,7 @@ def _planned(tuned: Tuned) -> str:
         if not run.measured and not run.note:
             best_here = best.get((run.concurrency, run.gamma))
             times = "-" if best_here is None else interval(best_here, "improvement_factor")
-            chance = None if best_here is None else best_here.gain_probability
-            odds = None if chance is None else percentage(chance)
+            odds = percentage(best_here.gain_probability if best_here else None)
             rows.append({"run": run, "times": times, "odds": odds})
     columns: list[Column[dict[str, Any]]] = [
         ("at once", "{run.concurrency}"),

@@ -1,13 +1,16 @@
 """The verdict of `specplan compare` in words: acceptance, and speed at the best draft length."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from estimator.comparison import Comparison, Difference
+from simulator.choice.odds import certainty, percentage
 from simulator.numerics.intervals import CONFIDENCE
 
 _SPEED = "speed-up"
+_PROMPTS = re.compile(r" --num-prompts[ =]\d+")
 _MOST_PROMPTS = 10_000  # a larger number is not stated
 
 
@@ -66,8 +69,12 @@ def _speed(row: Difference, prompts: int, a: str, b: str) -> list[str]:
         where = f"its own best K, {other} against {first}"
     numbers = f"{row.b:.2f} against {row.a:.2f} times without speculation"
     if _undecided(row):
-        taken = f"Take either: {prompts} prompts do not decide which is faster."
-        return [taken, f"{b} at {where}: {numbers}."]
+        ks = re.findall(r"gamma (\d+) and (\d+)$", row.number)
+        one, two = [f" with K = {k}" for k in ks[0]] if ks else [f" at {where}"] * 2
+        return [
+            f"Take either, {a}{one} ({row.a:.2f} times the speed without speculation) or {b}{two} "
+            f"({row.b:.2f} times): {prompts} prompts do not decide which is faster."
+        ]
     percent = round(100 * abs(row.difference) / row.a)
     slower = "slower" if row.difference < 0 else "faster"
     how = f"{percent} % {slower}" if percent else "as fast"
@@ -83,10 +90,47 @@ def _odds(row: Difference) -> str:
     return "of one prompt: no interval" if row.low is None else "almost certain"
 
 
+def verdict_of(comparison: Comparison) -> str:
+    """Returns the verdict, how sure each side gains at all, and the measurement to make next."""
+    said = [verdict(comparison.differences, comparison.a.prompts)]
+    sides = {"A": comparison.a, "B": comparison.b}
+    gains = [
+        f"{name} with K = {side.gamma} ({certainty(chance)}, {percentage(chance)})"
+        for name, side in sides.items()
+        if side.gamma and (chance := side.gain_probability) is not None
+    ]
+    said += [f"Faster than no speculation: {', '.join(gains)}."] * bool(gains)
+    if more := _more_prompts(comparison):
+        said.append(f"Next: measure both over {more} prompts (--num-prompts {more}), and compare.")
+    return " ".join(said)
+
+
+def _more_prompts(comparison: Comparison) -> str | None:
+    """Returns how many prompts would show which is faster; None: decided, or too many."""
+    rows = speeds(comparison.differences)
+    most = rows[0].prompts_needed(comparison.a.prompts) if rows else None
+    return None if most is None or most > _MOST_PROMPTS else f"{float(f'{most:.2g}'):.0f}"
+
+
+def next_commands(comparison: Comparison) -> list[str]:
+    """Returns the commands that decide which side is faster; [] if that is decided or not known."""
+    more = _more_prompts(comparison)
+    sides = {"a.json": comparison.a.command, "b.json": comparison.b.command}
+    if more is None or None in sides.values():
+        return []
+    again = {file: _PROMPTS.sub("", command or "") for file, command in sides.items()}
+    measured = [f"{again[file]} --num-prompts {more} -o {file}" for file in again]
+    return [*measured, f"specplan compare {' '.join(sides)}"]
+
+
+def deciding(commands: Sequence[str]) -> dict[str, str]:
+    """Returns the commands as an entry among flags; {} without commands."""
+    return {"the measurement that decides": "\n".join(commands)} if commands else {}
+
+
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """Returns the JSON object of `specplan compare`."""
     prompts = comparison.a.prompts
-    opening = verdict(comparison.differences, prompts)
     rows = [
         {
             **asdict(row),
@@ -95,4 +139,5 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         }
         for row in comparison.differences
     ]
-    return {"verdict": opening, **asdict(comparison), "confidence": CONFIDENCE, "differences": rows}
+    opening = {"verdict": verdict_of(comparison), "next_commands": next_commands(comparison)}
+    return {**opening, **asdict(comparison), "confidence": CONFIDENCE, "differences": rows}

@@ -20,6 +20,7 @@ from specplan.reports.page.pictures import (
     series,
 )
 from specplan.reports.trust import intervals_line, noise_line, trust_lines
+from specplan.reports.verdict import deciding
 
 _SPEED = "speed-up"
 _COLUMNS = ("number", "A", "B", "B minus A", "shown by these prompts", "prompts that would show it")
@@ -78,9 +79,11 @@ def comparison_section(document: Document) -> Section:
         headline=f"{advice.rstrip('.')}.",
         sure=[
             *([further] if further else []),
-            f"Paired over {comparison['a']['prompts']} prompts. Intervals: {percent()}."
-            + _on(sides),
+            f"Paired by prompt: a prompt that is easy for both widens no interval ({percent()}).",
         ],
+        basis="; ".join([f"Rests on the same {comparison['a']['prompts']} prompts in both files", *(
+            f"{name} measured on {side['measured']}" for name, side in sides.items()
+            if side.get("measured"))]) + ".",
         charts=charts if gains else [],
         tables=[Table("A and B", _COLUMNS, cells)],
         inputs=[
@@ -88,6 +91,7 @@ def comparison_section(document: Document) -> Section:
             for name, side in sides.items() for key, value in side.items()
             if key != "command" and value != ""
         ],
+        flags={**deciding(comparison.get("next_commands", ())), **document.flags},
         command=_commands(document, sides),
         notes=[
             f"Prompts that would show it: so many show the difference in {100 * POWER:.0f} % of "
@@ -106,17 +110,11 @@ def _commands(document: Document, sides: Mapping[str, Mapping[str, Any]]) -> str
     return "\n".join([*measured, *filter(None, [document.command])]) or None
 
 
-def _on(sides: Mapping[str, Mapping[str, Any]]) -> str:
-    """Returns a sentence with device and day of each side's measurement; "" if none is known."""
-    known = {name: side.get("measured") for name, side in sides.items() if side.get("measured")}
-    if len(set(known.values())) == 1 and len(known) == len(sides):
-        return f" Measured on {next(iter(known.values()))}."
-    return "".join(f" {name} was measured on {at}." for name, at in known.items())
-
-
 def _setting(name: str) -> str:
     """Returns the name of a number on the page; a pair of draft lengths is each side's best."""
-    return f"{_SPEED}, {_OWN_BEST}" if name.startswith(_SPEED) and " and " in name else name
+    if name.startswith(_SPEED) and " and " in name:
+        return f"{_SPEED}, {_OWN_BEST}"
+    return {"alpha": "α"}.get(name, name)
 
 
 def _verdict(point: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from simulator.choice.odds import percentage
 from specplan.reports.lengths import Part, fits, ranges_of, shown_point
 from specplan.reports.page.explorer import ratio_grid
 from specplan.reports.page.inputs import Document
@@ -11,7 +12,6 @@ from specplan.reports.page.pictures import (
     Section,
     Span,
     Table,
-    chance,
     number,
     ranged,
     series,
@@ -102,7 +102,7 @@ def _numbers(point: Json) -> list[str]:
     drafting = shown_point(point)
     return [
         str(drafting["gamma"]), ranged(drafting, "improvement_factor"),
-        chance(point["gain_probability"]), number(drafting.get("tokens_per_second"), 1),
+        percentage(point["gain_probability"]), number(drafting.get("tokens_per_second"), 1),
         number(point["baseline_tokens_per_second"], 1),
     ]  # fmt: skip
 

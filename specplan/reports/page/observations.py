@@ -5,26 +5,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engines.observing.drift import Drift, Moved
+from simulator.choice.odds import percentage
 from simulator.numerics.intervals import percent
 from specplan.reports.drift import drift_text
 from specplan.reports.page.inputs import Document
-from specplan.reports.page.pictures import (
-    Chart,
-    Section,
-    Table,
-    Threshold,
-    chance,
-    number,
-    ranged,
-    series,
-)
+from specplan.reports.page.pictures import Chart, Section, Table, Threshold, number, ranged, series
 from specplan.reports.page.plans import EXPORT, curve_chart, curve_table, sureness
 
 Json = Mapping[str, Any]
 # A history has at least so many intervals.
 _LEAST_INTERVALS = 2
 _TREES = {"best": "best tree", "chain": "best chain"}
-_VALUE = ("", "_low", "_high")  # ends of the names of a value and its interval
 _RANKS = "--acceptance-by-rank"
 _EXPORT = "With --export PROGRAM (sglang, specplan) the command also gives the flags."
 _RATES = ("accepted_by_position", "conditional")
@@ -152,7 +143,7 @@ def tree_section(document: Document) -> Section:
         for colour, (name, label) in enumerate(_TREES.items())
         for dots in series(
             label, colour,
-            ((at, *(point[name].get(f"improvement_factor{end}") for end in _VALUE))
+            ((at, *(point[name].get(f"improvement_factor{end}") for end in ("", "_low", "_high")))
              for at, point in enumerate(rows)),
             "dots",
         )
@@ -163,7 +154,7 @@ def tree_section(document: Document) -> Section:
                 str(point[name]["nodes"]), number(point[name]["expected_tokens"]),
                 ranged(point[name], "improvement_factor"),
             )
-        ), chance(point["gain_probability"])]
+        ), percentage(point["gain_probability"])]
         for point in rows
     ]  # fmt: skip
     columns = ["batch", "tree: tokens", "tokens per call", "speed-up",

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from simulator.choice.odds import percentage
 from specplan.reports import table
 from specplan.reports.page.words import words_in
 
@@ -162,14 +161,10 @@ def in_words(section: Section) -> Section:
         return _GAMMA.sub("K", text)
 
     tables = [
-        replace(
-            table,
-            caption=said(table.caption),
-            columns=list(map(said, table.columns)),
-            rows=[list(map(said, row)) for row in table.rows],
-        )
+        replace(table, caption=said(table.caption), columns=list(map(said, table.columns)),
+                rows=[list(map(said, row)) for row in table.rows])
         for table in section.tables
-    ]
+    ]  # fmt: skip
     charts = [
         replace(chart, title=said(chart.title), reading=said(chart.reading), x=said(chart.x))
         for chart in section.charts
@@ -213,8 +208,3 @@ def ranged(row: Mapping[str, Any], name: str, form: str = ",.2f") -> str:
 def between(low: float | None, high: float | None, digits: int = 2) -> str:
     """Returns an interval after a space; "" without an end."""
     return f" {table.bounds(low, high, f',.{digits}f')}".rstrip()
-
-
-def chance(probability: float | None) -> str:
-    """Returns a probability in per cent; a dash for None."""
-    return "-" if probability is None else percentage(probability)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from simulator.choice.odds import percentage
 from simulator.numerics.intervals import percent
 from specplan.reports.page.explorer import ratio_grid
 from specplan.reports.page.inputs import Document
@@ -11,7 +12,6 @@ from specplan.reports.page.pictures import (
     Section,
     Table,
     Threshold,
-    chance,
     number,
     ranged,
     series,
@@ -143,7 +143,7 @@ def curve_table(answer: Json, points: Sequence[Json]) -> Table:
             str(point["gamma"]),
             number(point["expected_tokens"]),
             ranged(point, "improvement_factor") + " measured" * bool(point.get("measured")),
-            *[chance(point["gain_probability"])] * odds,
+            *[percentage(point["gain_probability"])] * odds,
             *([ranged(point, "ms_per_token")] if times else []),
         ]
         for point in shown

@@ -9,11 +9,9 @@ from specplan.reports.table import ranged
 
 
 def _estimate(estimate: Alpha | Estimate | None, digits: int = 3) -> str:
-    return (
-        "-"
-        if estimate is None
-        else ranged(estimate.value, estimate.low, estimate.high, f",.{digits}f")
-    )
+    if estimate is None:
+        return "-"
+    return ranged(estimate.value, estimate.low, estimate.high, f",.{digits}f")
 
 
 def ranking(drafts: Sequence[Named]) -> Table:
@@ -29,7 +27,8 @@ def ranking(drafts: Sequence[Named]) -> Table:
         quiet = {True: "yes", False: "NO", None: "-"}[profile.clock.quiet]
         cells.append([
             draft.name, gain, "-" if best is None else str(best.gamma or "none"),
-            _estimate(profile.alpha), _estimate(profile.c), str(profile.draft_sampling),
+            _estimate(profile.alpha), _estimate(profile.c),
+            " and ".join(way for way in sorted(profile.draftings) if profile.drafts_as(way)),
             number(baseline), str(profile.setup.date or "-"), quiet,
         ])  # fmt: skip
     columns = ["draft", "speed-up", "K", "α", "c", "drafts", "ms/token without", "date", "quiet"]

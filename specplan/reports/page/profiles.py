@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from estimator.comparison import Comparison, compare
-from estimator.profiles.best import added_by_position, best_of, with_intervals
+from estimator.profiles.best import best_of, with_intervals
 from estimator.profiles.profile import Profile
 from simulator.numerics.intervals import percent
 from specplan.reports.advice import odds_text
 from specplan.reports.page.draft_sliders import draft_grid
 from specplan.reports.page.inputs import Named
-from specplan.reports.page.pictures import Chart, Section, Series, Threshold, series
+from specplan.reports.page.pictures import Section
+from specplan.reports.page.profile_charts import profile_charts
 from specplan.reports.page.profile_tables import by_kind, ranking, setup, shares
 from specplan.reports.profile import clock_lines, other_lines
-from specplan.reports.verdict import speeds, verdict
+from specplan.reports.verdict import deciding, next_commands, speeds, verdict
 
 # Maps a profile to the flags of each server that has its draft.
 Flags = Callable[[Profile], dict[str, str]]
@@ -46,9 +47,10 @@ def profiles_section(profiles: Sequence[Named], exported: Flags) -> Section:
         about=", ".join([*targets, *devices, *(draft.file for draft in drafts)]),
         headline=top["headline"],
         sure=top["sure"],
-        charts=_charts(drafts),
+        charts=profile_charts(drafts),
         tables=[ranking(drafts), *shares(drafts), *by_kind(drafts)],
-        flags=top["flags"],
+        flags=_flags(drafts, top["flags"], exported),
+        basis=_basis(drafts),
         inputs=[pair for draft in drafts for pair in setup(draft, several=len(drafts) > 1)],
         command="\n".join(commands) if all(commands) else None,
         notes=[note],
@@ -94,13 +96,7 @@ def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
             "These profiles are of different targets or prompts: their ranking compares ratios "
             "that were not measured on the same work."
         )
-    if best.gamma > 0 and plan.curve.in_doubt:
-        at = max(plan.advice.named, 1) - 1
-        counted = "" if alpha.prompts is None else f" over {alpha.prompts} prompts"
-        between = f"{plan.curve.low[at]:.2f} to {plan.curve.high[at]:.2f}{counted}"
-        sure.append(f"{percent()} interval {between}. {odds_text(plan)}")
-    elif best.gamma > 0:
-        sure.append("One prompt gives no interval: measure more.")
+    sure += [line for draft in drafts[:2] for line in _sureness(draft)]
     sure += [*other_lines(first.profile, plan), *clock_lines(first.profile)]
     sure += _sessions(drafts)
     if not several and (comparison := _pair(drafts)) is not None:
@@ -118,6 +114,46 @@ def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
         sure.append(f"Paired by prompt. {said}")
     sure.append(_DRAFT if best.gamma > 0 and advised > 0 else _LEAVE)
     return {"headline": headline, "sure": sure, "flags": exported(first.profile)}
+
+
+def _sureness(draft: Named) -> list[str]:
+    """Returns sentences on a draft's interval and odds, and on lengths that were not timed."""
+    best, prompts = draft.best, draft.profile.alpha.prompts
+    if best is None or best.gamma == 0:
+        return []
+    plan, gamma = best.plan, max(best.plan.advice.named, 1)
+    lines = [f"{draft.name}: one prompt gives no interval: measure more."]
+    if plan.curve.in_doubt:
+        point = plan.point(gamma)
+        counted = "" if prompts is None else f" over {prompts} prompts"
+        between = f"{percent()} interval {point.low:.2f} to {point.high:.2f}{counted}"
+        lines = [f"{draft.name}, K = {gamma}: {between}. {odds_text(plan)}"]
+    timed = max(draft.profile.improvement_factor, default=None)
+    if gamma == timed:
+        lines.append(
+            f"K = {gamma} is the longest that was timed of {draft.name}: longer was not timed, and "
+            f"may be faster (measure --max-gamma {2 * gamma})."
+        )
+    return lines
+
+
+def _flags(drafts: Sequence[Named], first: dict[str, str], exported: Flags) -> dict[str, str]:
+    """Returns flags by server: the first draft's, `first`, and the next one's where both gain."""
+    gain = [draft for draft in drafts[1:2] if draft.best and draft.best.plan.advised_gamma]
+    both = {drafts[0].name: first, **{draft.name: exported(draft.profile) for draft in gain}}
+    if len(both) == 1 or not first:
+        return first
+    pair = _pair(drafts)
+    named = {f"{name}, {server}": text for name in both for server, text in both[name].items()}
+    return named | ({} if pair is None else deciding(next_commands(pair)))
+
+
+def _basis(drafts: Sequence[Named]) -> str:
+    """Returns the prompts, device and day of each draft's measurement."""
+    known = [(draft.name, draft.profile.alpha.prompts, draft.profile.setup) for draft in drafts]
+    texts = [f"{name}: {prompts or 'counted'} prompts, {setup.recorded or 'an unknown machine'}"
+             for name, prompts, setup in known]  # fmt: skip
+    return f"Rests on measurements. {'; '.join(texts)}."
 
 
 def _pair(drafts: Sequence[Named]) -> Comparison | None:
@@ -144,91 +180,3 @@ def _sessions(drafts: Sequence[Named]) -> list[str]:
         f"without speculation took {shown} ms, {apart:.0f} % apart: milliseconds of different "
         "drafts are not compared."
     ]
-
-
-def _charts(drafts: Sequence[Named]) -> list[Chart]:
-    """Returns the charts that have data, the speed-up first."""
-    by_chart: dict[str, list[Series]] = {}
-    for colour, draft in enumerate(drafts):
-        for key, parts in _of_draft(draft, colour).items():
-            by_chart.setdefault(key, []).extend(parts)
-    charts = [
-        Chart(
-            "speed-up",
-            "Speed-up by draft length",
-            "Replay of the recorded texts at measured costs, "
-            f"{percent(*(draft.level for draft in drafts))} intervals over prompts; dashed: what "
-            "independent acceptances of the same α would give.",
-            "K",
-            "times the speed without speculation",
-            by_chart["speed-up"],
-            levels=[Threshold(1.0, "without speculation")],
-            marks=_marks(drafts),
-        ),
-        Chart(
-            "acceptance",
-            "Acceptance by position",
-            "Tokens that the first, second, … drafted token adds to a target call, over blocks of "
-            "the longest timed draft; dashed: α to that power, as if acceptances were independent. "
-            "A block that drafts nothing, or fewer tokens, adds 0 there; α leaves it out.",
-            "position in the draft",
-            "tokens added per call",
-            by_chart["acceptance"],
-        ),
-        Chart(
-            "along-texts",
-            "Acceptance along the texts",
-            "α over stretches of the texts, by the tokens before each: flat where α is one number.",
-            "tokens after the prompt",
-            "α",
-            by_chart["along-texts"],
-        ),
-        Chart(
-            "costs",
-            "Cost of a block",
-            "A target pass over so many tokens, and (dashed) drafting so many, over a target pass "
-            "over one token of the same measurement. If verification were free, the first would be "
-            "flat.",
-            "tokens",
-            "target passes over one token",
-            by_chart["costs"],
-        ),
-    ]
-    return [chart for chart in charts if chart.series]
-
-
-def _marks(drafts: Sequence[Named]) -> list[tuple[str, float, float]]:
-    best = drafts[0].best
-    if best is None or best.gamma not in (factors := drafts[0].profile.improvement_factor):
-        return []
-    return [("best", best.gamma, factors[best.gamma].replay)]
-
-
-def _of_draft(draft: Named, colour: int) -> dict[str, list[Series]]:
-    """Returns one draft's series for each chart, by the chart's key; [] where data is missing."""
-    name, independent, times = draft.name, f"{draft.name}, independent", draft.profile.times
-    factors, details = draft.profile.improvement_factor.items(), draft.profile.details
-    replay = [(gamma, factor.replay, factor.low, factor.high) for gamma, factor in factors]
-    iid = [(gamma, factor.iid) for gamma, factor in factors]
-    added, powers = added_by_position(draft.profile)
-    bins = () if details is None else details.alpha_by_position_in_text
-    along = [(part.first, part.alpha) for part in bins]
-    target, drafting = ({}, {}) if times is None else (times.target_ms, times.drafting_ms)
-    one = target.get(1, 1.0)
-    return {
-        "speed-up": [*series(name, colour, replay), *series(independent, colour, iid, "dashed")],
-        "acceptance": [
-            *series(name, colour, enumerate(added, 1)),
-            *series(independent, colour, enumerate(powers, 1), "dashed"),
-        ],
-        "along-texts": series(name, colour, along) if len(along) > 1 else [],
-        "costs": [
-            *series(f"verify, {name}", colour, ((n, ms / one) for n, ms in sorted(target.items()))),
-            *series(
-                f"draft, {name}",
-                colour,
-                ((n, ms / one) for n, ms in sorted(drafting.items())),
-                "dashed",
-            ),
-        ],
-    }

@@ -7,9 +7,10 @@ from itertools import groupby
 from msgspec import convert
 
 from engines.tuning.tuned import Tuned, TunedRun
+from simulator.choice.odds import percentage
 from simulator.numerics.intervals import percent
 from specplan.reports.page.inputs import Document
-from specplan.reports.page.pictures import Chart, Section, Series, Table, chance, number, series
+from specplan.reports.page.pictures import Chart, Section, Series, Table, number, series
 from specplan.reports.table import interval
 from specplan.reports.tuning import knobs, sentence, sureness
 
@@ -90,8 +91,8 @@ def _advice(tuned: Tuned) -> Table:
     cells = [
         [str(best.concurrency), knobs(best) if best.gamma else "none",
          interval(best, "improvement_factor") if best.gamma else number(best.improvement_factor),
-         chance(best.gain_probability), number(best.ms_per_token),
-         ", ".join(f"{gamma or 'none'}: {chance(odds)}"
+         percentage(best.gain_probability), number(best.ms_per_token),
+         ", ".join(f"{gamma or 'none'}: {percentage(odds)}"
                    for gamma, odds in best.faster_than.items()) or "-"]
         for best in tuned.advised
     ]  # fmt: skip

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from simulator.choice.odds import certainty, loss_percentage, percentage
+from simulator.choice.odds import certainty, gain_text, percentage
 
 
 @pytest.mark.parametrize(
@@ -28,4 +28,7 @@ def test_percentages_are_never_0_or_100() -> None:
     assert percentage(0.734, 0.6, 0.65) == "60 to 73 %"
     assert percentage(0.7, 0.702) == "70 %"
     assert percentage(0.0, 1.0) == "under 1 to over 99 %"
-    assert (loss_percentage(0.0), loss_percentage(0.3951)) == ("over 99 %", "61 %")
+    assert gain_text(0.0) == "A loss is likelier (over 99 %)."
+    assert gain_text(0.3951) == "A loss is likelier (61 %)."
+    assert gain_text(0.9951) == "A gain is almost certain (over 99 %)."
+    assert percentage(None) == percentage(0.3, None) == "-"

@@ -1,6 +1,7 @@
 """Measured drafts are ranked by speed-up, each within its own measurement, and paired by prompt."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,8 +69,30 @@ def test_a_draft_that_prompts_do_not_distinguish_from_the_best_is_named() -> Non
         f"K = 3 ({row['a']:.2f} times): 8 prompts do not decide which is faster."
     )
     # The line has the names of both drafts, and the counts of `specplan compare`.
-    count = json.loads(compared.stdout)["verdict"].split(". ")[-1]
+    said = json.loads(compared.stdout)
+    [count] = re.findall(r"About .+? have 8\.", said["verdict"])
     assert any(line.endswith(count) and "embedded accepts" in line for line in drafts.sure)
+    # Each draft has its interval, odds and flags, and the longest that was timed is named.
+    for name, gamma in (("lookup", 8), ("embedded", 3)):
+        assert any(line.startswith(f"{name}, K = {gamma}: 90 % interval") for line in drafts.sure)
+        assert f"{name}, vllm" in drafts.flags
+    assert next(line for line in drafts.sure if "longer was not timed" in line).startswith("K = 8 ")
+    assert drafts.basis.startswith("Rests on measurements. lookup: 8 prompts, cpu, 2026-")
+    assert said["next_commands"][-1] == "specplan compare a.json b.json"
+    assert all("--num-prompts 270 " in command for command in said["next_commands"][:2])
+    assert "# Planned with" not in "".join(drafts.flags.values())  # both ways draft alike
+
+
+def test_a_comparison_has_the_odds_of_both_sides_and_their_flags(tmp_path: Path) -> None:
+    files = [str(EXAMPLES / f"{name}.json") for name in ("embedded", "lookup")]
+    page = tmp_path / "page.html"
+    text = CliRunner().invoke(main, ["compare", *files, "--page", str(page)]).stdout
+    text = " ".join(text.split())
+    assert "Faster than no speculation: A with K = 3 (almost certain, over 99 %), B with" in text
+    assert "Next: measure both over 270 prompts (--num-prompts 270), and compare." in text
+    shown = page.read_text()
+    for words in ("A = embedded, vllm", "B = lookup, vllm", "--num-prompts 270 -o a.json"):
+        assert words in shown
 
 
 def test_a_validation_has_the_command_of_its_fastest_row() -> None:
