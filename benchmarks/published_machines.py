@@ -208,7 +208,7 @@ def _caches(known: list[dict[str, Any]], share: int = 1) -> tuple[CacheLayers, .
     return tuple(
         CacheLayers(
             each["kind"], each["layers"], each["bytes_per_token"] / share,
-            each.get("state_bytes", 0), None, each["operations"], each["shards"],
+            each.get("state_bytes", 0), each.get("window"), each["operations"], each["shards"],
         )
         for each in known
     )  # fmt: skip

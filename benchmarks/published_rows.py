@@ -31,6 +31,8 @@ HERE = Path(__file__).parent
 KEPT_OUT = ("Tencent/AngelSlim", "vllm-project/vllm")
 # Single reports of cards that people own, which are predicted, but made no fit better.
 REPORTS = ("ggml-org/llama.cpp", "CCoffie/CalebCoffie.com", "njannasch")
+# Rows that kernels are compared with, and that made the predictions of others worse in a fit.
+COMPARED = ("GloriaXimingLu/inferencex-profiling",)
 # Where a page does not say: the tokens in a cache, and the prompt tokens for each emitted one.
 USUAL_CONTEXT, USUAL_PROMPTS = 1000, 1.0
 # Tokens of usual prompts of a data set, its chat template included.
@@ -64,7 +66,7 @@ class Row:
     def traits(self) -> Traits:
         engine = "vllm-v0" if _expands_batch(self.facts) else self.facts["engine"]
         weights = self.facts["weights"].removeprefix("experts ")
-        kinds = {"bfloat16": "plain", "fp8": "fp8", "nvfp4": "fp4", "int4": "int4"}
+        kinds = {"bfloat16": "plain", "fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "int4": "int4"}
         mixture = any(
             each[0] == "experts" for each in KNOWN["models"][self.facts["shape"]]["weights"]
         )
@@ -114,9 +116,10 @@ def draft_class(kind: str) -> str:
 def read_rows() -> tuple[list[Row], list[dict[str, str]]]:
     """Returns the rows that have all a prediction needs, and the facts of the others.
 
-    Sources of KEPT_OUT and REPORTS are left out.
+    Sources of KEPT_OUT, REPORTS and COMPARED are left out.
     """
-    table = [facts for facts in read_table() if facts["source"] not in (*KEPT_OUT, *REPORTS)]
+    unfitted = (*KEPT_OUT, *REPORTS, *COMPARED)
+    table = [facts for facts in read_table() if facts["source"] not in unfitted]
     rows = [_row(facts) for facts in table if _complete(facts)]
     return rows, [facts for facts in table if not _complete(facts)]
 
