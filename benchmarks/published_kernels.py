@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 from published_deployed import impossible
-from published_fit import KERNELS
-from published_rows import Row, over_kernels, read_rows
+from published_fit import KERNELS, fit
+from published_rows import COMPARED, Row, over_kernels, read_rows, read_unfitted
 from published_scores import (
     Guess,
     Score,
@@ -106,6 +106,18 @@ def losses(rows: Sequence[Row], effects: dict[str, dict[str, Any]]) -> dict[str,
     return found
 
 
+def compared(effects: dict[str, Any]) -> list[str]:
+    """Returns a table of the sources that kernels are compared with and no fit has seen."""
+    rows = over_kernels(read_unfitted(COMPARED))
+    steps = [plain_step(row, effects) for row in rows if row.run.gamma == 1]
+    gains = [guess(row, [], effects) for row in rows]
+    head = ("in no fit", "rows", "mean", "median", "bias", "in 90 % (bootstrap)", "90 % is ±")
+    lines = [table_head((*head, "score")), quality("step without drafts", steps)]
+    for name, guesses in (("speed-up", gains), *grouped(gains, by_gamma)):
+        lines.append(quality(name, guesses))
+    return [*lines, ""]
+
+
 def main() -> None:
     every, _ = read_rows()
     left_out = impossible(every)
@@ -132,6 +144,7 @@ def main() -> None:
     print("\n".join(tables("speed-up after one run at the own load", {
         "prior": after_one_run(same, prior), "kernels": after_one_run(measured, kernels),
     })))  # fmt: skip
+    print("\n".join(compared(fit(measured, KERNELS))))
     print(table_head(("K of a sweep, lengths given", "sweeps", "mean loss", "largest")))
     for model, rows, effects in (("prior", same, prior), ("kernels", measured, kernels)):
         for name, lost in losses(rows, effects).items():

@@ -2,11 +2,10 @@
 
 A pass over n new tokens in each of b sequences is the sum of its kernels. Products and experts take
 b · n rows. Attention is measured with one query per sequence: the n queries of verification read
-the caches once and take at most n decoding steps' attention, and the parameter "recache" is the
-share of that bound. Where `KernelTables.rereads`, they read the caches once for each query head.
-The roofline prices caches other than keys and values (latent, indexed,
-recurrent), which have no tables. Further seconds that no parameter scales: the logits of all new
-tokens are read and written, and on several GPUs each pass that chooses tokens gathers them.
+the caches once and take at most n decoding steps' attention; "recache" is the share of that bound.
+Where `KernelTables.rereads`, they read the caches once for each query head. Other caches than keys
+and values (latent, indexed, recurrent) have no tables: the roofline prices them. No parameter
+scales the time to read and write the logits of all new tokens, and gather them from GPUs.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,11 +27,16 @@ from simulator.cost.roofline.sharing import Conditions, chosen_experts, sends_to
 _LOGIT_BYTES = 12
 # Least time to gather logits from several GPUs: three all-reduces of an engine's own kernel.
 _GATHER_SECONDS = 18e-6
-# GPUs wait for the slowest at each all-reduce; the tables time an all-reduce without that.
-_WAIT_SECONDS = 12e-6
+# Mean delay of a GPU at an all-reduce (exponential); tables do not have the wait for the slowest.
+_DELAY_SECONDS = 7e-6
 # Rows of a chunk in which servers read prompts.
 CHUNK = 2048
 _WIDE = ("bfloat16", "float16")
+
+
+def _waiting(gpus: int) -> float:
+    """Returns the seconds that the mean GPU waits for the slowest at one all-reduce."""
+    return _DELAY_SECONDS * sum(1 / rank for rank in range(2, gpus + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,20 +75,18 @@ class KernelMachine(DeployedMachine):
 
     def exchanges(self, shape: ModelShape, tokens: int, given: Conditions) -> float:
         """Returns the seconds of all exchanges in a pass, its logits included."""
-        seconds, link = (
-            super().exchanges(shape, tokens, given),
-            self.deployment.hardware.link_bandwidth,
-        )
+        seconds = super().exchanges(shape, tokens, given)
+        link = self.deployment.hardware.link_bandwidth
         if given.tp == 1 or link is None or (values := tokens * shape.logits) == 0:
             return seconds
-        # The embedding is divided like the output matrix, and summed.
-        seconds += self._summed(shape, tokens, given) + _GATHER_SECONDS + _WAIT_SECONDS
+        # The embedding is divided, too, and summed.
+        seconds += self._summed(shape, tokens, given) + _GATHER_SECONDS + _waiting(given.tp)
         return seconds + 2 * values * (given.tp - 1) / given.tp / link
 
     def _summed(self, shape: ModelShape, tokens: int, given: Conditions) -> float:
         """Returns the seconds of an all-reduce of one vector for each token."""
         reduced = self.tables.all_reduce(rows=tokens, hidden=shape.hidden, gpus=given.tp)
-        return reduced + _WAIT_SECONDS
+        return reduced + _waiting(given.tp)
 
     def prompt_work(self, tokens: float) -> Work:
         shape, given = self.deployment.target, self.deployment.conditions
@@ -180,13 +182,13 @@ class KernelMachine(DeployedMachine):
         return max(seconds, chunk * sizes["rows"] / CHUNK)
 
     def _experts(self, rows: int, stored: float, sizes: dict[str, int], given: Conditions) -> float:
-        """Returns the seconds of one layer's experts for `rows` tokens that choose them by chance.
+        """Returns the seconds of one layer's experts for `rows` tokens.
 
         They are the time of the fewer tokens that read as many experts in turn, and the arithmetic
         of the tokens beyond those that read all in turn.
         """
         count, active = sizes["count"], sizes["active"]
-        read = distinct_experts(rows, experts=count, active=active)
+        read = distinct_experts(rows, experts=count, active=active, popular=True)
         most = float(busiest_experts(read, experts=count, ep=given.ep))
         gpus = (given.gpus // given.ep, given.ep)
 
@@ -195,9 +197,8 @@ class KernelMachine(DeployedMachine):
             few = self.tables.experts(rows=low, stored=stored, gpus=gpus, **sizes)
             if tokens <= low:
                 return few
-            return few + (tokens - low) * (
-                self.tables.experts(rows=low + 1, stored=stored, gpus=gpus, **sizes) - few
-            )
+            more = self.tables.experts(rows=low + 1, stored=stored, gpus=gpus, **sizes)
+            return few + (tokens - low) * (more - few)
 
         every = count / active
         arithmetic = seconds(max(rows, every)) - seconds(every)

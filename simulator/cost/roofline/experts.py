@@ -7,7 +7,7 @@ from simulator.numerics.arguments import Floats, integer, integers, probability
 
 
 def distinct_experts(
-    tokens: ArrayLike, *, experts: int, active: int, reuse: ArrayLike = 0.0
+    tokens: ArrayLike, *, experts: int, active: int, reuse: ArrayLike = 0.0, popular: bool = False
 ) -> Floats:
     """Returns the expected number of distinct experts in one layer that receive some token.
 
@@ -15,7 +15,8 @@ def distinct_experts(
 
     Under uniform routing (r = 0) each of m tokens picks k of E experts independently; all tokens
     miss an expert with probability (1 − k/E)^m. Tokens of one text pick similar experts: with reuse
-    r, each token after the first counts as 1 − r of an independent token.
+    r, each token after the first counts as 1 − r of an independent token. Where some are `popular`,
+    their rates exponentially distributed, tokens read E · k · m' / (E + k · (m' − 1)).
 
     tokens: m, tokens of all sequences in one pass, at least 0; broadcasts with r, `reuse`.
     experts, active: E, and k from 1 to E.
@@ -29,6 +30,8 @@ def distinct_experts(
     independent = np.where(count > 0, 1 + (1 - shared) * (count - 1), 0.0)
     if chosen == total:
         return np.asarray(np.where(count > 0, float(total), 0.0))[()]
+    if popular:
+        return np.asarray(total * chosen * independent / (total + chosen * (independent - 1)))[()]
     return np.asarray(-total * np.expm1(independent * np.log1p(-chosen / total)))[()]
 
 

@@ -79,8 +79,8 @@ def forward_seconds(
         experts, traffic = weights.experts, np.asarray(weights.stored_bytes / hardware.bandwidth)
         gpus = conditions.tp
         if experts:
-            sizes_read = {"experts": experts, "active": weights.active}
-            read = distinct_experts(everywhere, reuse=conditions.expert_reuse, **sizes_read)
+            active, reuse = weights.active, conditions.expert_reuse
+            read = distinct_experts(everywhere, experts=experts, active=active, reuse=reuse)
             traffic = traffic * busiest_experts(read, experts=experts, ep=conditions.ep) / experts
             arithmetic, gpus = arithmetic * everywhere / tokens, conditions.gpus
         seconds = seconds + np.maximum(arithmetic, traffic) / gpus

@@ -172,6 +172,18 @@ def test_expected_experts_are_those_of_routing_at_random(
     assert abs(counts.mean() - expected) <= 4.4 * error + 1e-9
 
 
+def test_popular_experts_are_those_of_exponential_rates() -> None:
+    # Each token reaches an expert whose rate is x (mean 1) with 1 - exp(-x k / (E - k)).
+    draws = np.random.default_rng(48).exponential(size=200_000)
+    tokens = np.array([1, 5, 40, 300])
+    missed = np.exp(-np.outer(tokens, draws) * 4 / 124).mean(axis=1)
+    read = distinct_experts(tokens, experts=128, active=4, popular=True)
+    assert read == pytest.approx(128 * (1 - missed), rel=0.01)
+    assert (read <= distinct_experts(tokens, experts=128, active=4) + 1e-9).all()
+    all_read = distinct_experts([0, 1, 9], experts=8, active=8, popular=True)
+    assert all_read == pytest.approx([0, 8, 8])
+
+
 def test_tokens_read_between_the_experts_of_one_and_all_of_them() -> None:
     read = distinct_experts([0, 1, 5, 10_000], experts=128, active=8)
     assert read[[0, 1, 3]] == pytest.approx([0, 8, 128], rel=1e-12)
