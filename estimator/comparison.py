@@ -127,11 +127,6 @@ class Comparison:
 Numbers = dict[tuple[Any, ...], Number]
 
 
-def compare_files(a: Path, b: Path) -> Comparison:
-    """Returns the differences between the measurements in two files; see `compare`."""
-    return compare((read_measured(a), read_measured(b)), (a, b))
-
-
 def compare(
     measured: tuple[Profile | Validated, Profile | Validated], files: tuple[Path, Path]
 ) -> Comparison:

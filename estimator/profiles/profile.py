@@ -216,9 +216,10 @@ class Profile:
         """The γ at which workloads are compared: the best γ over all prompts, but at least 1."""
         return 1 if self.optimal_gamma is None else max(self.optimal_gamma, 1)
 
-    def drafts_as(self, sampling: DraftSampling) -> bool:
-        """Returns whether drafts sampled in this way are the profile's."""
-        return self.draftings.get(sampling) == self.drafting() or sampling == self.draft_sampling
+    @property
+    def drafts_alike(self) -> bool:
+        """Whether sampled and argmax drafts are the same: copies, or drafts at temperature 0."""
+        return len(self.draftings) > 1 and all(map(self.drafting().__eq__, self.draftings.values()))
 
     def drafting(self, sampling: DraftSampling | None = None) -> DraftAcceptance:
         """Returns the acceptance for one way to sample drafts, by default `draft_sampling`."""

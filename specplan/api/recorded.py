@@ -229,7 +229,7 @@ class Recorded(Loads, Costs):
             return self.draft_sampling
         exports = None if server is None else server.exports
         served = None if exports is None else exports.draft_sampling
-        if server is None or served is None or profile.drafts_as(served):
+        if server is None or served in (None, profile.draft_sampling) or profile.drafts_alike:
             return profile.draft_sampling
         if served not in profile.draftings:
             notice(

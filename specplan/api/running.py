@@ -133,10 +133,10 @@ def compare(a: str | Path, b: str | Path) -> Compared:
 
     Raises OSError, ValueError if a file cannot be read, or the prompts differ.
     """
-    from estimator.comparison import compare_files
+    from estimator.comparison import compare, read_measured
     from specplan.api.results import Compared
 
-    compared = compare_files(Path(a), Path(b))
+    compared = compare((read_measured(Path(a)), read_measured(Path(b))), (Path(a), Path(b)))
     return Compared(**{part.name: getattr(compared, part.name) for part in fields(compared)})
 
 

@@ -27,6 +27,15 @@ def basis_text(acceptance: Acceptance, costs: Sequence[Cost]) -> str:
     return rests_on(_accepted(acceptance), costs, recorded=bool(acceptance.source.recorded))
 
 
+def observed_basis(drafts: int, cost: Cost) -> str:
+    """Returns the evidence of a plan for an observed server; drafts: that were counted."""
+    text = rests_on(f"{drafts:,} counted drafts", [cost], recorded=False)
+    if cost.setting.load is not None or cost.posterior is not None:
+        return text
+    step = f"{1e3 * cost.step_seconds:.4g} ms a target step, " * cost.in_seconds
+    return f"{text.removesuffix('.')} ({step}c {cost.c:.3g})."
+
+
 def rests_on(accepted: str, costs: Sequence[Cost], *, recorded: bool) -> str:
     """Returns the evidence: `accepted` for acceptance, then the source of costs.
 

@@ -130,12 +130,8 @@ def clock_lines(profile: Profile) -> list[str]:
             f"{max(apart, within or 0):.0f} % (at most {QUIET_PERCENT:.0f} % is quiet). Trust none "
             "of these times, and measure again."
         ]
-    count = clock.repeats
-    timings = (
-        ""
-        if count is None
-        else f" ({count} timing{'s' * (count > 1)} of each run; --repeats is the most)"
-    )
+    count = {None: "", 1: "once"}.get(clock.repeats, f"{clock.repeats} times")
+    timings = f" (each run timed {count}: as often as --repeats and the time allow)" * bool(count)
     level = percent(profile.alpha.level)
     reaching = "" if within is None else f", {level} of the time within {within:.1f} %"
     return [f"The baseline timed against itself differs by {apart:.1f} %{reaching}{timings}."]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from engines.kind import exports_of, methods_of
+from simulator.schemes.tree_choice import TreePlan
 from specplan.reports.draft_labels import DraftLabels, require_loaded, served
 from specplan.reports.first_runs import commented
 from specplan.reports.trees import TreeRow, run_first
@@ -17,26 +18,30 @@ def tree_exports(rows: Sequence[TreeRow], program: str, drafter: DraftLabels) ->
     Flags of our own commands, which measure a tree, are comments only while it is undecided
     whether drafts gain.
     """
-    texts = {row.cost.setting.batch: tree_export(row, program, drafter) for row in rows}
+    texts = dict[int, str]()
+    for row in rows:
+        chain, text = row.choice.chain, tree_export(row, row.advised, program, drafter)
+        if row.advised.widest > 1 and chain.parents and program != OURS:
+            beside = tree_export(row, chain, program, drafter)
+            text += f"\n# the chain of K = {len(chain.parents)} there:\n{beside}"
+        texts[row.cost.setting.batch] = text
     flags = "\n".join(f"# at batch {batch}:\n" * (len(texts) > 1) + text
                       for batch, text in texts.items())  # fmt: skip
     undecided, first = any(row.plan.advice.undecided for row in rows), run_first(rows)
     if not first or (program == OURS and not undecided):
         return flags
     known = "Undecided" if undecided else "Not run yet"
-    whose = " of one setting" * (len(texts) > 1)
-    top = f"# {known}: measure {first} first, then take the #{whose} away."
+    top = f"# {known}: measure {first} first, then take the # of the fastest away."
     return f"{top}\n{commented(flags)}"
 
 
-def tree_export(row: TreeRow, program: str, drafter: DraftLabels) -> str:
-    """Returns the flags that make a program draft a tree; a comment if no tree pays.
+def tree_export(row: TreeRow, best: TreePlan, program: str, drafter: DraftLabels) -> str:
+    """Returns the flags that make a program draft the tree `best`; a comment if no tree pays.
 
     program: an engine, or "specplan" for `specplan generate` and `validate`, which draft exactly
       this tree. An engine's flags only bound the depth, width and size of its trees, whose shape
       follows the draft's probabilities.
     """
-    best = row.advised
     if not best.parents:
         return "# no tree pays: run the target without a draft"
     if program == OURS:

@@ -13,7 +13,7 @@ from simulator.schemes.tree_choice import TreeChoice, TreePlan
 from simulator.schemes.trees import depths_and_ranks
 from specplan.reports.basis import rests_on
 from specplan.reports.deployment import cost_json, cost_notes, graphs_line, published_speeds
-from specplan.reports.next_run import next_line
+from specplan.reports.next_run import next_line, wide_lines
 from specplan.reports.table import MS, TOKENS, blocks_take_a_step, bounds, folded, possible, table
 
 # Sizes shown in the table; --json has all.
@@ -118,7 +118,8 @@ def tree_text(data: Mapping[str, Any], rows: Sequence[TreeRow]) -> str:
         if speed is not None:
             lines.append(f"{speed:.0f} tokens/s in all {bounds(low, high, '.0f')}".rstrip() + ".")
     lines += [*_sure(rows), *_notes(rows)]
-    trees = _sizes(data["rows"][0]) if len(rows) == 1 else _batches(data["rows"])
+    several = table(data["rows"], batch_columns(data["rows"]))
+    trees = _sizes(data["rows"][0]) if len(rows) == 1 else several
     return "\n".join([opening, "", trees, *map(folded, lines)])
 
 
@@ -132,8 +133,8 @@ def _sizes(choice: Mapping[str, Any]) -> str:
     return table(rows, columns, best=lambda plan: plan == best, note=lambda plan: "!" * plan[mark])
 
 
-def _batches(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Returns a table of the best tree at each batch size."""
+def batch_columns(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, Any]]:
+    """Returns the columns of a table of the best tree at each batch size."""
     columns: list[tuple[str, Any]] = [
         ("batch", "{batch}"), ("nodes", "{best[nodes]}"), ("depth", "{best[depth]}"),
         ("tokens per call", "{best[expected_tokens]:.2f}"),
@@ -145,7 +146,7 @@ def _batches(rows: Sequence[Mapping[str, Any]]) -> str:
             (MS, lambda cells: f"{1e3 * cells['batch'] / cells['tokens_per_second']:.2f}"),
             (TOKENS, "{tokens_per_second:.1f}"),
         ]
-    return table(rows, columns)
+    return columns
 
 
 def _undecided(rows: Sequence[TreeRow]) -> list[str]:
@@ -157,11 +158,12 @@ def _undecided(rows: Sequence[TreeRow]) -> list[str]:
     batches, load = [row.cost.setting.batch for row in some], some[0].cost.setting.load
     where = f" at batch {', '.join(map(str, batches))}" if len(some) < len(rows) else ""
     gammas = sorted({0, *(row.plan.advice.named for row in some)})
-    first = " and ".join(f"K = {gamma}" for gamma in gammas)
     context = None if load is None else load.context
     return [
-        f"Undecided{where} ({odds} for a gain of the chain): measure {first} first.",
+        f"Undecided{where} ({odds} for a gain of the chain): measure {run_first(rows)}, and keep "
+        "the fastest.",
         next_line(gammas, batch=batches[0], context=context, counted=True),
+        *wide_lines([row.plan for row in some], [f" at batch {batch}" for batch in batches]),
     ]
 
 
@@ -223,7 +225,8 @@ def _sure(rows: Sequence[TreeRow]) -> list[str]:
     if any(map(_ends, rows)):
         sure = "Intervals are the chain's: how uncertain a tree is, is not computed."
     tried = "No tree was run: run it and the chain, and keep the faster."
-    return [sure] + [tried] * any(row.advised.widest > 1 for row in rows)
+    decided = not any(row.plan.advice.undecided for row in rows)
+    return [sure] + [tried] * (decided and any(row.advised.widest > 1 for row in rows))
 
 
 def run_first(rows: Sequence[TreeRow]) -> str:
@@ -233,6 +236,8 @@ def run_first(rows: Sequence[TreeRow]) -> str:
         gammas |= {0, row.plan.advice.named} if row.plan.advice.undecided else set()
         if row.advised.widest > 1:
             gammas.add(len(row.choice.chain.parents))
-            trees.append(f"the tree of {len(row.advised.parents)}")
-    named = [*(f"K = {gamma}" for gamma in sorted(gammas)), *dict.fromkeys(trees)]
+            at = f" at batch {row.cost.setting.batch}" * (len(rows) > 1)
+            trees.append(f"of {len(row.advised.parents)}{at}")
+    named = [f"the chain of K = {gamma}" if gamma else "K = 0" for gamma in sorted(gammas)]
+    named += [f"the tree {' and '.join(trees)}"] * bool(trees)
     return " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]]))

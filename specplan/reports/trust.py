@@ -19,8 +19,8 @@ def intervals_line(level: float) -> str:
     """Returns what each interval covers, and why their widths differ; level: confidence."""
     return (
         f"Intervals ({percent(level)}): of measured speed-ups, for other prompts, which the draft "
-        "may fit better or worse; of predictions in advance, for these prompts, where only chance "
-        "and the clock differ. So the first are wider, and more prompts narrow them. Errors "
+        "may fit better or worse; of predictions before the run, for these prompts, where only "
+        "chance and the clock differ. So the first are wider, and more prompts narrow them. Errors "
         "compare both on the same prompts, so they are smaller than either suggests."
     )
 
@@ -35,7 +35,7 @@ def _trust(rows: Sequence[ValidationRow], summary: Mapping[str, Any]) -> str:
         return "No speed-up was predicted: take the measured ones."
     errors_text = f"predictions were {mean:.1f} % off on average, {most:.1f} % at most"
     reach = f"{max(most, noise or 0.0):.1f} % on the same prompts"
-    within = f"Trust plans of this pair within {reach}: {errors_text}"
+    within = f"Trust plans of this target and draft within {reach}: {errors_text}"
     if noise is None:
         return f"{within}. Timing noise is not known: repeat the runs to learn it."
     if most <= noise:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from estimator.comparison import Comparison, Difference
+from estimator.comparison import POWER, Comparison, Difference
 from simulator.choice.odds import certainty, percentage
 from simulator.numerics.intervals import CONFIDENCE
 
@@ -49,7 +49,8 @@ def _deciding(rows: Sequence[Difference], prompts: int) -> list[str]:
             would = "" if counts else " prompts would decide"
             counts.append(f"{some}{would} {'acceptance' if row.number == 'alpha' else 'speed'}")
     said = ", ".join(counts)
-    return [f"{said[0].upper()}{said[1:]}; these files have {prompts}."] if counts else []
+    shown = f"in {100 * POWER:.0f} % of comparisons"
+    return [f"{said[0].upper()}{said[1:]}, {shown}; these files have {prompts}."] if counts else []
 
 
 def _accepts(row: Difference, b: str) -> str:
@@ -115,16 +116,19 @@ def _more_prompts(comparison: Comparison) -> str | None:
 def next_commands(comparison: Comparison) -> list[str]:
     """Returns the commands that decide which side is faster; [] if that is decided or not known."""
     more = _more_prompts(comparison)
-    sides = {"a.json": comparison.a.command, "b.json": comparison.b.command}
-    if more is None or None in sides.values():
-        return []
-    again = {file: _PROMPTS.sub("", command or "") for file, command in sides.items()}
-    measured = [f"{again[file]} --num-prompts {more} -o {file}" for file in again]
-    return [*measured, f"specplan compare {' '.join(sides)}"]
+    sides, commands = {"a.json": comparison.a, "b.json": comparison.b}, list[str]()
+    for file, side in sides.items():
+        if more is None or side.command is None:
+            return []
+        # The longest draft that was timed may not be the fastest.
+        longer = side.command.replace(
+            f"--max-gamma {side.gamma}", f"--max-gamma {2 * (side.gamma or 0)}"
+        )
+        commands.append(f"{_PROMPTS.sub('', longer)} --num-prompts {more} -o {file}")
+    return [*commands, f"specplan compare {' '.join(sides)}"]
 
 
-def deciding(commands: Sequence[str]) -> dict[str, str]:
-    """Returns the commands as an entry among flags; {} without commands."""
+def deciding(commands: Sequence[str]) -> dict[str, str]:  # an entry among flags
     return {"the measurement that decides": "\n".join(commands)} if commands else {}
 
 

@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from estimator.comparison import POWER
 from estimator.validation.file import SPECULATIVE, ValidationRow, parse_validation
 from figures.drawing import short_name
 from simulator.numerics.intervals import percent
@@ -29,10 +28,11 @@ _OWN = " The last pair: each at its own best draft length."
 
 
 _READ = (
-    "Speed-ups over decoding without speculation. Predicted: by costs that were measured apart, on "
-    "this run's texts; in advance: on other texts. Error: predicted over measured, less one."
+    "Speed-ups over decoding without speculation. Predicted: from costs that were measured apart, "
+    "with the acceptance of the measured texts; before the run: of other texts that the target "
+    "wrote for these prompts. Error: predicted over measured, less one. Doubts: impossible values."
 )
-_MEASURED = ("setting", "predicted", "in advance", "measured", "error, %", "doubts")
+_MEASURED = ("setting", "predicted", "before the run", "measured", "error, %", "doubts")
 
 
 def comparison_section(document: Document) -> Section:
@@ -79,7 +79,7 @@ def comparison_section(document: Document) -> Section:
         headline=f"{advice.rstrip('.')}.",
         sure=[
             *([further] if further else []),
-            f"Paired by prompt: a prompt that is easy for both widens no interval ({percent()}).",
+            f"Intervals ({percent()}) are of differences on the same prompts.",
         ],
         basis="; ".join([f"Rests on the same {comparison['a']['prompts']} prompts in both files", *(
             f"{name} measured on {side['measured']}" for name, side in sides.items()
@@ -89,24 +89,17 @@ def comparison_section(document: Document) -> Section:
         inputs=[
             (f"{name}: {key}", str(value))
             for name, side in sides.items() for key, value in side.items()
-            if key != "command" and value != ""
+            if key not in ("command", "gain_probability") and value != ""
         ],
         flags={**deciding(comparison.get("next_commands", ())), **document.flags},
         command=_commands(document, sides),
-        notes=[
-            f"Prompts that would show it: so many show the difference in {100 * POWER:.0f} % of "
-            "comparisons."
-        ],
     )  # fmt: skip
 
 
 def _commands(document: Document, sides: Mapping[str, Mapping[str, Any]]) -> str | None:
     """Returns the commands that measured both sides, and the one that compares them."""
-    measured = [
-        f"# {name}, into {side['file']}:\n{side['command']}"
-        for name, side in sides.items()
-        if side["command"] is not None
-    ]
+    known = {name: side for name, side in sides.items() if side["command"] is not None}
+    measured = [f"# {at}, into {side['file']}:\n{side['command']}" for at, side in known.items()]
     return "\n".join([*measured, *filter(None, [document.command])]) or None
 
 
@@ -162,8 +155,8 @@ def validation_section(document: Document) -> Section:
     chart = Chart(
         "predicted", "Predicted and measured speed-up",
         f"Each pair should be at one height. Vertical lines: {level} intervals, of the "
-        + ("measurement for other prompts, and of the prediction for these." if ahead_shown else
-           "measurement for other prompts."),
+        "measurement for other prompts" + ", and of the prediction before the run for these."
+        * ahead_shown,
         "", "times the speed without speculation",
         [
             *series("predicted", 1, (

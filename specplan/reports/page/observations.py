@@ -11,6 +11,8 @@ from specplan.reports.drift import drift_text
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import Chart, Section, Table, Threshold, number, ranged, series
 from specplan.reports.page.plans import EXPORT, curve_chart, curve_table, sureness
+from specplan.reports.table import cells
+from specplan.reports.trees import batch_columns
 
 Json = Mapping[str, Any]
 # A history has at least so many intervals.
@@ -82,20 +84,8 @@ def observation_section(document: Document) -> Section:
         inputs=inputs,
         command=document.command,
         notes=[] if plan is None else plan["notes"],
-        basis="" if plan is None else document.basis or _stated(document, observed["drafts"]),
+        basis="" if plan is None else document.basis,
     )
-
-
-def _stated(document: Document, drafts: int) -> str:
-    """Returns the costs that the command states, and how much was observed; "" without costs."""
-    units = {
-        "--c": "c {}",
-        "--target-ms": "{} ms a target step",
-        "--draft-ms": "{} ms a draft step",
-    }
-    options = document.options
-    costs = [text.format(options[name]) for name, text in units.items() if name in options]
-    return f"Rests on {' and '.join(costs)}, as stated, and on {drafts:,} drafts." if costs else ""
 
 
 def _why(rows: Sequence[Json]) -> list[str]:
@@ -148,17 +138,11 @@ def tree_section(document: Document) -> Section:
             "dots",
         )
     ]  # fmt: skip
-    cells = [
-        [str(point["batch"]), *(
-            text for name in _TREES for text in (
-                str(point[name]["nodes"]), number(point[name]["expected_tokens"]),
-                ranged(point[name], "improvement_factor"),
-            )
-        ), percentage(point["gain_probability"])]
-        for point in rows
-    ]  # fmt: skip
-    columns = ["batch", "tree: tokens", "tokens per call", "speed-up",
-               "chain: K", "tokens per call", "speed-up", "odds of a gain, chain"]  # fmt: skip
+    heads, *lines = cells(rows, [
+        *batch_columns(rows),
+        ("chain's interval", lambda point: ranged(point["chain"], "improvement_factor")),
+        ("odds of a gain, chain", lambda point: percentage(point["gain_probability"])),
+    ])  # fmt: skip
     rates = ", ".join(f"{rate:g}" for rate in answer["acceptance_by_rank"])
     ranks = [("acceptance by rank", rates)] * (_RANKS not in document.options)
     headline, *further = re.split(r"(?<=\.) (?=[A-Z])", answer["sentence"])
@@ -174,7 +158,7 @@ def tree_section(document: Document) -> Section:
                   "batch", "times the speed without speculation", dots_of_batches,
                   levels=[Threshold(1.0, "without speculation")], categories=names)
         ],
-        tables=[Table("By batch", columns, cells)],
+        tables=[Table("By batch", heads, lines)],
         flags=document.flags,
         export=_EXPORT,
         inputs=[*ranks, *document.inputs],

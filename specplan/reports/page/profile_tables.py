@@ -16,7 +16,7 @@ def _estimate(estimate: Alpha | Estimate | None, digits: int = 3) -> str:
 
 def ranking(drafts: Sequence[Named]) -> Table:
     """Returns the drafts with their speed-ups, the best first."""
-    cells = []
+    cells, ways = [], not all(draft.profile.drafts_alike for draft in drafts)
     for draft in drafts:
         best, profile = draft.best, draft.profile
         gain = "-"
@@ -27,11 +27,11 @@ def ranking(drafts: Sequence[Named]) -> Table:
         quiet = {True: "yes", False: "NO", None: "-"}[profile.clock.quiet]
         cells.append([
             draft.name, gain, "-" if best is None else str(best.gamma or "none"),
-            _estimate(profile.alpha), _estimate(profile.c),
-            " and ".join(way for way in sorted(profile.draftings) if profile.drafts_as(way)),
+            _estimate(profile.alpha), _estimate(profile.c), *[str(profile.draft_sampling)] * ways,
             number(baseline), str(profile.setup.date or "-"), quiet,
         ])  # fmt: skip
-    columns = ["draft", "speed-up", "K", "α", "c", "drafts", "ms/token without", "date", "quiet"]
+    columns = ["draft", "speed-up", "K", "α", "c", *["drafts"] * ways, "ms/token without", "date",
+               "quiet"]  # fmt: skip
     return Table("Drafts, the best first", columns, cells, 0)
 
 

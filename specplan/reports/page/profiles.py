@@ -21,9 +21,9 @@ from specplan.reports.verdict import deciding, next_commands, speeds, verdict
 # Maps a profile to the flags of each server that has its draft.
 Flags = Callable[[Profile], dict[str, str]]
 _DRAFT = (
-    "Next: start the server with the flags below, and compare the time per token with and "
-    "without them."
+    "start the server with the flags below, and compare the time per token with and without them."
 )
+_DECIDE = "to decide between both, measure them again with the commands below; or "
 _LEAVE = (
     "Next: leave the server without a draft. A smaller draft, a head, or fewer requests at "
     "once may change that."
@@ -35,7 +35,7 @@ def profiles_section(profiles: Sequence[Named], exported: Flags) -> Section:
     drafts = ranked(profiles)
     top = answer(drafts, exported)
     targets = dict.fromkeys(draft.profile.setup.target for draft in drafts)
-    devices = dict.fromkeys(str(draft.profile.setup.device) for draft in drafts)
+    devices = dict.fromkeys(draft.profile.setup.device or "" for draft in drafts)
     levels = percent(*(draft.profile.alpha.level for draft in drafts))
     commands = [draft.profile.setup.software.command or "" for draft in drafts]
     note = (
@@ -44,7 +44,7 @@ def profiles_section(profiles: Sequence[Named], exported: Flags) -> Section:
     )
     return Section(
         kind="Measured drafts",
-        about=", ".join([*targets, *devices, *(draft.file for draft in drafts)]),
+        about=", ".join(filter(None, [*targets, *devices, *(draft.file for draft in drafts)])),
         headline=top["headline"],
         sure=top["sure"],
         charts=profile_charts(drafts),
@@ -80,7 +80,7 @@ def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
             "sure": ["Give costs to 'specplan plan --profile' for a K."],
             "flags": {},
         }
-    plan, advised, sure = best.plan, best.plan.advised_gamma, list[str]()
+    plan, advised, sure, decide = best.plan, best.plan.advised_gamma, list[str](), ""
     gain = f"{plan.curve.improvement_factor[max(advised, 1) - 1]:.2f}"
     headline = f"Do not speculate: a gain of {first.name} is not likely."
     if best.gamma == 0:
@@ -111,8 +111,9 @@ def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
                 f"{prompts} prompts do not decide which is faster."
             )
             said = said.partition(". ")[2]  # the headline has its first sentence
+            decide = _DECIDE * bool(next_commands(comparison))
         sure.append(f"Paired by prompt. {said}")
-    sure.append(_DRAFT if best.gamma > 0 and advised > 0 else _LEAVE)
+    sure.append(f"Next: {decide}{_DRAFT}" if best.gamma > 0 and advised > 0 else _LEAVE)
     return {"headline": headline, "sure": sure, "flags": exported(first.profile)}
 
 
@@ -132,7 +133,7 @@ def _sureness(draft: Named) -> list[str]:
     if gamma == timed:
         lines.append(
             f"K = {gamma} is the longest that was timed of {draft.name}: longer was not timed, and "
-            f"may be faster (measure --max-gamma {2 * gamma})."
+            f"may be faster (--max-gamma {2 * gamma})."
         )
     return lines
 
@@ -143,9 +144,8 @@ def _flags(drafts: Sequence[Named], first: dict[str, str], exported: Flags) -> d
     both = {drafts[0].name: first, **{draft.name: exported(draft.profile) for draft in gain}}
     if len(both) == 1 or not first:
         return first
-    pair = _pair(drafts)
     named = {f"{name}, {server}": text for name in both for server, text in both[name].items()}
-    return named | ({} if pair is None else deciding(next_commands(pair)))
+    return (deciding(next_commands(pair)) if (pair := _pair(drafts)) else {}) | named
 
 
 def _basis(drafts: Sequence[Named]) -> str:

@@ -18,6 +18,7 @@ _ADVICE = (
     "requests at once", "K", "speed-up", "odds of a gain", "ms per token",
     "odds to be faster than K",
 )  # fmt: skip
+_FITTED = "Intervals: {}. Speed-ups are fitted to all runs, not ratios of two times."
 _MEDIAN = (
     "Measured times are at the median speed of the machine over all runs. A run after which the "
     "machine slowed down looks too slow."
@@ -35,7 +36,11 @@ def tuning_section(document: Document) -> Section:
         kind="Tuned on this machine",
         about=_about(tuned.setup, document.file),
         headline=sentence(tuned),
-        sure=[*sureness(tuned), f"Intervals: {percent(tuned.confidence)}.", *_measured(tuned)],
+        sure=[
+            *sureness(tuned),
+            _FITTED.format(percent(tuned.confidence)),
+            *_measured(tuned),
+        ],
         charts=[_path(at, group, several=several) for at, group in groups],
         tables=[_advice(tuned), _runs(runs)],
         flags={engine: tuned.flags} if tuned.flags else {},

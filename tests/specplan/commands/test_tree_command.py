@@ -86,17 +86,20 @@ def test_sglang_gets_the_trees_sizes_and_specplan_the_tree_itself() -> None:
     asked = f"{RANKS} --c 0.05 --max-nodes 6"
     [row] = run_json(asked, "tree")["rows"]
     best, chain = row["best"], row["chain"]["nodes"]
-    first, flags = run(f"{asked} --export sglang", "tree").stdout.splitlines()
+    first, flags, name, single = run(f"{asked} --export sglang", "tree").stdout.splitlines()
     assert first == (
-        f"# Not run yet: measure K = {chain} and the tree of 6 first, then take the # away."
+        f"# Not run yet: measure the chain of K = {chain} and the tree of 6 first, then take the # "
+        "of the fastest away."
     )
+    assert name == f"# the chain of K = {chain} there:"
+    assert f"--speculative-num-steps {chain} --speculative-eagle-topk 1 " in single
     assert flags.split() == [
         "#", "--speculative-algorithm", "STANDALONE", "--speculative-draft-model-path", "DRAFT",
         "--speculative-num-steps", str(best["depth"]),
         "--speculative-eagle-topk", str(best["widest"]),
         "--speculative-num-draft-tokens", "7",
     ]  # fmt: skip
-    assert run_json(f"{asked} --export sglang", "tree")["export"] == f"{first}\n{flags}"
+    assert run_json(f"{asked} --export sglang", "tree")["export"].startswith(f"{first}\n{flags}\n")
     parents = ",".join(map(str, best["parents"]))
     assert run(f"{asked} --export specplan", "tree").stdout == (
         f"--draft 'MODEL tree:{parents}' --gamma {best['depth']} --draft-temperature 0\n"
@@ -137,7 +140,10 @@ def test_flags_are_comments_until_a_run_shows_that_drafts_gain() -> None:
     gammas = sorted({row["test_gamma"] for row in data["rows"] if row["test_gamma"]})
     assert gammas
     first = " and ".join(f"K = {gamma}" for gamma in [0, *gammas])
-    assert f"measure {first} first. Next: run {first} at batch 1 " in data["sentence"]
+    chains = ", ".join(f"the chain of K = {gamma}" for gamma in gammas)
+    assert f"measure K = 0, {chains} and the tree of " in data["sentence"]
+    assert f"and keep the fastest. Next: run {first} at batch 1 " in data["sentence"]
+    assert "The low end at batch 1 (" in data["sentence"]
     chain = data["rows"][0]["chain"]
     low, high = chain["improvement_factor_low"], chain["improvement_factor_high"]
     assert f"90 %: {low:.2f} to {high:.2f})" in data["sentence"]
@@ -145,10 +151,11 @@ def test_flags_are_comments_until_a_run_shows_that_drafts_gain() -> None:
     assert data["sentence"].split(":")[0] in " ".join(run(words, "tree").stdout.split())
     lines = data["export"].splitlines()
     assert all(line.startswith("# ") for line in lines)
-    assert lines[0].startswith(f"# Undecided: measure {first.replace(' and', ',')}")
-    trees = {row["best"]["nodes"] for row in data["rows"] if row["best"]["widest"] > 1}
+    assert lines[0].startswith(f"# Undecided: measure K = 0, {chains} and the tree of ")
+    trees = {row["batch"]: row["best"]["nodes"] for row in data["rows"]
+             if row["best"]["widest"] > 1}  # fmt: skip
     assert trees
-    assert all(f"the tree of {nodes}" in lines[0] for nodes in trees)
+    assert all(f" of {nodes} at batch {batch}" in lines[0] for batch, nodes in trees.items())
 
 
 def test_a_profile_says_rates_and_costs(tmp_path: Path) -> None:

@@ -108,10 +108,13 @@ def test_an_observed_server_names_the_costs_that_were_stated(tmp_path: Path) -> 
     path = tmp_path / "observed.html"
     costs = ["--target-ms", "5.67", "--draft-ms", "0.5", "--page", str(path)]
     assert CliRunner().invoke(main, [*words, *costs]).exit_code == 0
-    basis = (
-        "Rests on 5.67 ms a target step and 0.5 ms a draft step, as stated, and on 1,259 drafts."
-    )
+    basis = "Rests on 1,259 counted drafts and your times (5.67 ms a target step, c 0.0882)."
     assert basis in path.read_text()
+    # The page of its JSON has it, too.
+    answer = tmp_path / "observed.json"
+    answer.write_text(CliRunner().invoke(main, [*words, *costs[:4], "--json"]).stdout)
+    [document] = read_inputs([answer]).documents
+    assert section(document).basis == basis
 
 
 def test_a_draft_that_prompts_distinguish_stands_alone() -> None:

@@ -72,7 +72,7 @@ def test_an_error_has_the_interval_that_it_has_on_these_prompts() -> None:
     assert "  -5±15 %  " in text(replace(row, error_percent_high=23.8)).splitlines()[2]
     assert "measured [90 %]" in text(row)
     assert "measured speed-ups, for other prompts," in summary_of(row)
-    assert "in advance, for these prompts," in summary_of(row)
+    assert "before the run, for these prompts," in summary_of(row)
 
 
 def test_wide_adds_where_the_time_went() -> None:

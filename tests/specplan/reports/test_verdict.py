@@ -13,6 +13,7 @@ ALPHA = Difference("alpha", 0.64, 0.71, 0.07, 0.05, 0.09)
 FASTER = Difference("speed-up at gamma 4", 2.0, 2.12, 0.12, 0.02, 0.2)
 SLOWER = Difference("speed-up at gamma 8", 1.9, 1.5, -0.4, -0.9, 0.1)
 TIMES = "times without speculation"
+IN_MOST = "in 80 % of comparisons; these files have 8"
 EITHER = (
     "Take either, A at K = 8 (1.90 times the speed without speculation) or B at K = 8 (1.50 "
     "times): 8 prompts do not decide which is faster."
@@ -25,25 +26,25 @@ EITHER = (
         ((ALPHA, FASTER, SLOWER), f"Take B: B is 6 % faster at K = 4 (2.12 against 2.00 {TIMES}), "
          "almost certain. B accepts more (0.71 against 0.64), almost certain."),
         ((ALPHA, SLOWER), f"{EITHER} B accepts more "
-         "(0.71 against 0.64), almost certain. About 22 prompts would decide speed; these files "
-         "have 8."),
+         "(0.71 against 0.64), almost certain. About 22 prompts would decide "
+         f"speed, {IN_MOST}."),
         ((Difference("alpha", 0.71, 0.55, -0.16, -0.37, 0.04), SLOWER),
          f"{EITHER} Whether B accepts more or less is not "
          "decided (0.55 against 0.71). About 23 prompts would decide acceptance, about 22 "
-         "speed; these files have 8."),
+         "speed, in 80 % of comparisons; these files have 8."),
         ((Difference("alpha", 0.71, 0.55, -0.16, -0.37, 0.04), FASTER),
          f"Take B: B is 6 % faster at K = 4 (2.12 against 2.00 {TIMES}), almost certain. Whether "
          "B accepts more or less is not decided (0.55 against 0.71). About 23 prompts would "
-         "decide acceptance; these files have 8."),
+         "decide acceptance, in 80 % of comparisons; these files have 8."),
         ((Difference("alpha", 0.6, 0.6, 0.0, None, None),),
          "B accepts as much (0.60 against 0.60), of one prompt: no interval."),
         ((Difference("speed-up at gamma 4", 2.0, 2.12, 0.12, None, None),),
          f"B is 6 % faster at K = 4 (2.12 against 2.00 {TIMES}), of one prompt: no interval."),
         ((Difference("speed-up, temperature 0, gamma 2", 1.0, 1.001, 0.001, -1, 1),),
-         f"{EITHER} Over 10,000 prompts would decide speed; these files have 8."
+         f"{EITHER} Over 10,000 prompts would decide speed, {IN_MOST}."
          .replace("K = 8", "temperature 0, K = 2").replace("1.90", "1.00").replace("1.50", "1.00")),
         ((Difference("speed-up at gamma 3 and 4", 1.6, 2.12, 0.52, -0.2, 1.3),),
-         f"{EITHER} About 29 prompts would decide speed; these files have 8."
+         f"{EITHER} About 29 prompts would decide speed, {IN_MOST}."
          .replace("A at K = 8", "A with K = 3").replace("B at K = 8", "B with K = 4")
          .replace("1.90", "1.60").replace("1.50", "2.12")),
         ((FASTER, Difference("speed-up at gamma 3 and 4", 1.6, 2.12, 0.52, 0.2, 0.9)),
