@@ -111,7 +111,7 @@ def decision_lines(plan: Plan) -> list[str]:
             return [f"{drafted}: {gain}, {_measured(plan)}.", *doubt]
         near, factor = "", plan.point(best).improvement_factor
         if best not in (0, advice.gamma):
-            near = f", within {share} of the best, K = {best} ({factor:.2f} times)"
+            near = f", the smallest K within {share} of the best, K = {best} ({factor:.2f} times)"
         return [f"{drafted}: {gain}{near}.", *doubt, *_tolerance(plan)]
     if named == 0:
         return ["Do not speculate: no K is possible here."]
