@@ -27,7 +27,7 @@ from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import LoadPoint, Run, impossible, log_gains
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import Forecast, median, spread
-from simulator.numerics.lattice import DRAWS, WIDE
+from simulator.numerics.lattice import DRAWS, WIDE, order_of
 
 # Quantities whose logarithm deviates by more than this take their quantiles from WIDE draws.
 _WIDE = 0.3
@@ -235,5 +235,5 @@ def conditioned(values: Floats, allowed: Floats) -> Floats:
     if len(allowed) == len(values):
         return values
     draws = np.empty(len(values))
-    draws[np.argsort(values)] = spread(allowed, len(values))
+    draws[order_of(values)] = spread(allowed, len(values))
     return draws

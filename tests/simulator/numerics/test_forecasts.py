@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from simulator.numerics.intervals import Forecast, median, with_medians
+from simulator.numerics.lattice import DRAWS, WIDE, order_of
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 40])
@@ -74,3 +75,12 @@ def test_a_small_spread_before_evidence_draws_odds_towards_one_half() -> None:
         NormalDist().cdf(mean / deviation)
     )
     assert law.exceeds_other(0, 1, spread=spread) < law.exceeds_other(0, 1)
+
+
+@pytest.mark.parametrize("count", [1, 2, DRAWS, WIDE])
+def test_the_order_of_draws_is_that_of_numpy(count: int) -> None:
+    draws = np.random.default_rng(count).normal(size=count) ** 3
+    draws[0] = 0.0
+    np.testing.assert_array_equal(order_of(draws), np.argsort(draws))
+    equal = np.zeros(count)
+    assert order_of(equal).tolist() == list(range(count))
