@@ -1,7 +1,5 @@
 """Refuses drafts, devices and models that do not suit a request, before PyTorch is loaded."""
 
-from collections.abc import Iterable
-
 from estimator.draft_names.kind import (
     DrafterKind,
     ModelKind,
@@ -29,14 +27,8 @@ def require_placeable(models: TargetSettings, *, compiling: str) -> None:
     if compiling != "off":
         for why in filter(None, (part.uncompiled for part in parts)):
             raise ValueError(f"compile cannot be given with {why}")
-    if models.device_map is not None:
-        _require_spread(models, parts, compiling=compiling)
-
-
-def _require_spread(
-    models: TargetSettings, parts: Iterable[DrafterKind], *, compiling: str
-) -> None:
-    """Refuses settings that cannot be given with a device map, and maps of no known form."""
+    if models.device_map is None:
+        return
     if models.device != "auto":
         raise ValueError(
             f"device and device_map cannot both be given, got {models.device} and "
@@ -46,7 +38,7 @@ def _require_spread(
         raise ValueError("compile cannot be given with device_map: passes go from device to device")
     for why in filter(None, (part.unspread for part in parts)):
         raise ValueError(f"device_map cannot be given with {why}")
-    parse_device_map(str(models.device_map))
+    parse_device_map(models.device_map)
 
 
 def require_measurable(models: ModelSettings) -> None:

@@ -50,15 +50,13 @@ def normal_draws(first: int, count: int, draws: int = DRAWS) -> Floats:
 
 
 def order_of(values: Floats) -> NDArray[np.int64]:
-    """Returns the places of up to WIDE draws, from the smallest draw to the largest.
+    """Returns the places of up to WIDE draws, shape (n,), in the order in which the draws rise.
 
-    `np.argsort` takes three times as long, because only whole numbers are sorted by vector
-    instructions. Draws that differ by less than 2e-12 of their size may change places.
-
-    values: finite, shape (n,).
+    `np.argsort` takes three times as long. Draws that differ by less than 2e-12 of their size may
+    change places.
     """
     keys = values.view(np.int64)
-    # Whole numbers that rise with the values. Their last bits are replaced by the places.
+    # Integers that rise with the values; their last bits are replaced by the places.
     keys = np.where(keys < 0, keys ^ np.iinfo(np.int64).max, keys) & ~_PLACES
     keys |= np.arange(len(values))
     keys.sort()

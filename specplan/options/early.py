@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings, TargetSettings
@@ -22,14 +22,15 @@ def refuse_early(stated: Mapping[str, Any]) -> None:
     """
     if os.environ.get("WORLD_SIZE", "1") != "1" or stated.get("texts") is not None:
         return
-    from estimator.draft_names.suitable import require_placeable
+    from estimator.draft_names.kind import EMBEDDED, walk
+    from estimator.draft_names.suitable import named_drafters, require_placeable
     from reference.models.folders import require_folder
     from reference.sampling_ranges import require_sampling
 
     sampling = _of(SamplingSettings, stated)
     temperatures = stated.get("temperatures") or (stated.get("temperature") or 0.0,)
     for temperature in temperatures:
-        require_sampling(temperature=temperature, **_values(sampling))
+        require_sampling(temperature=temperature, **asdict(sampling))
     if stated.get("draft_temperature") is not None:
         try:
             require_sampling(temperature=stated["draft_temperature"])
@@ -39,10 +40,12 @@ def refuse_early(stated: Mapping[str, Any]) -> None:
     drafting = "drafts" in stated and stated.get("decoder") != "autoregressive"
     models = _of(ModelSettings if drafting else TargetSettings, stated)
     if stated.get("engine") is None and stated.get("server") is None:
-        if models.target not in (None, "embedded"):
+        if models.target not in (None, EMBEDDED):
             require_folder(str(models.target))
-        if isinstance(models, ModelSettings):
-            _refuse_drafts(models)
+        for part in (part for drafter in named_drafters(models).values() for part in walk(drafter)):
+            part.require(
+                models.target or EMBEDDED, tokenizer=None, settings=_of(ModelSettings, stated)
+            )
         require_placeable(models, compiling=stated.get("compiling", "off"))
 
 
@@ -60,20 +63,7 @@ def _refuse_prompts(text: PromptSettings, prompt: str | None) -> None:
         wanted_prompts(text, prompt)
 
 
-def _refuse_drafts(models: ModelSettings) -> None:
-    from estimator.draft_names.kind import EMBEDDED, walk
-    from estimator.draft_names.suitable import named_drafters
-
-    target = EMBEDDED if models.target is None else models.target
-    for part in (part for drafter in named_drafters(models).values() for part in walk(drafter)):
-        part.require(target, tokenizer=None, settings=models)
-
-
 def _of(record: type[Record], stated: Mapping[str, Any]) -> Record:
     """Returns a record of the options that it reads and that have a value."""
     names = (part.name for part in fields(record))  # type: ignore[arg-type]
     return record(**{name: stated[name] for name in names if stated.get(name) is not None})
-
-
-def _values(record: Any) -> dict[str, Any]:
-    return {part.name: getattr(record, part.name) for part in fields(record)}

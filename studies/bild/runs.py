@@ -18,7 +18,7 @@ from reference.speculative import Subject
 from studies.bild.decoder import Fallback, Rollback, bild_session
 from studies.bild.grid import arms_of, probes_of
 from studies.bild.request import GenerateBild, ValidateBild
-from studies.bild.sweep import drafting_model, sweep
+from studies.bild.sweep import sweep
 from studies.bild.swept import Sweep
 
 
@@ -80,7 +80,8 @@ def generate_bild(request: GenerateBild) -> Started:
     drafted_by = draft_sampling(sampling, request.draft_temperature)
     pair = loaded(request, [most])
     [ids], [drafter_of] = pair.prompts, pair.drafters.values()
-    small = drafting_model(drafter_of(drafted_by))
+    small = drafter_of(drafted_by)
+    assert isinstance(small, ModelDrafter)  # the request refuses others
     subject = Subject(pair.target, small, sampling, pair.stopping, rule)
     policy = replace(policy, end_ids=pair.stopping.end_ids)
     text = bild_session(subject, ids, policy, seeded(pair.target.device, request.seed))

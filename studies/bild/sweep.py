@@ -23,7 +23,7 @@ from estimator.timing.rates import (
     timed,
 )
 from estimator.validation.file import row_doubts
-from reference.drafter import Drafter, text_laws
+from reference.drafter import text_laws
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling, seeded
 from reference.models.model import Model
@@ -57,7 +57,8 @@ def sweep(
         raise ValueError(
             f"references must be as many as the prompts, {len(prompts)}, got {len(references)}"
         )
-    drafter, stopping = drafting_model(subject.drafter), subject.stopping
+    drafter, stopping = subject.drafter, subject.stopping
+    assert isinstance(drafter, ModelDrafter)  # the request refuses others
     decoders = arms_of(grid, stopping.end_ids, stopping.max_new_tokens)
     arms = {f"{arm.decoder} {number}": arm for number, arm in enumerate(decoders)}
     begun = {name: arm.begin for name, arm in (probes_of(grid, stopping.end_ids) | arms).items()}
@@ -95,13 +96,6 @@ def sweep(
     )
     front = result.front(rows)
     return replace(result, rows=tuple(structs.replace(row, pareto=row in front) for row in rows))
-
-
-def drafting_model(drafter: Drafter) -> ModelDrafter:
-    """Returns the drafter; raises ValueError if it is not a model, because BiLD needs one."""
-    if not isinstance(drafter, ModelDrafter):
-        raise ValueError(f"bild needs a draft that is a model, got {drafter.name}")
-    return drafter
 
 
 def _predictions(

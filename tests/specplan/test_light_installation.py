@@ -97,7 +97,7 @@ def test_a_command_that_runs_models_names_the_package_to_install(
 def test_an_uncounted_configuration_names_the_package_to_install(tmp_path: Path) -> None:
     config = (CONFIGS / "llama-3.1-8b.json").read_text()
     (tmp_path / "other.json").write_text(
-        config.replace('"model_type": "llama"', '"model_type": "olmo2"')
+        config.replace('"model_type": "llama"', '"model_type": "seed_oss"')
     )
     words = f"plan {PAIR}".replace(f"{CONFIGS}/llama-3.1-8b.json", "other.json")
     [(status, stderr)] = statuses([words], tmp_path).values()
