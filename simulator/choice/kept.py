@@ -69,7 +69,7 @@ def fastest_run(runs: Sequence[Run], curve: Curve, advised: int) -> FastestRun |
         return None
     medians = {0: 0.0, **{gamma: float(curve.gains.medians[gamma - 1]) for gamma in rows}}
     gamma = max(ran & medians.keys(), key=medians.__getitem__)
-    draws = curve.gains.draws
-    apart = draws[:, advised - 1] - (draws[:, gamma - 1] if gamma > 0 else 0.0)
-    gain = float(curve.improvement_factor[gamma - 1]) if gamma > 0 else 1.0
-    return FastestRun(gamma, gain, float((apart > 0).mean()))
+    if gamma == 0:
+        return FastestRun(0, 1.0, float(curve.gains.exceeds(1.0)[advised - 1]))
+    behind = curve.gains.exceeds_other(advised - 1, gamma - 1)
+    return FastestRun(gamma, float(curve.improvement_factor[gamma - 1]), behind)

@@ -11,10 +11,9 @@ from simulator.choice.plan import Plan
 from simulator.cost.c_by_sizes import assumed_c
 from simulator.cost.fitted.runs import pooled
 from specplan.reports.deployment import does_not_fit
-from specplan.reports.next_run import next_lines, wide_lines
+from specplan.reports.next_run import NOT_CALIBRATED, next_lines, runs_named, wide_lines
 from specplan.reports.slower import slower_text
 
-NOT_CALIBRATED = "For draft models that were never run this chance of a gain is not calibrated."
 # The advice also states the odds of a gain if the acceptance rate is lower by this amount.
 _SHORT = 0.1
 # Speed-ups count as equal if their relative difference is smaller.
@@ -103,7 +102,7 @@ def decision_lines(plan: Plan) -> list[str]:
         return [wait_text(plan, plan.fastest_run, gain), *doubt, *unsure]
     if advice.undecided:
         chance = percentage(advice.gain_probability or 0.0)
-        first = f"Undecided ({chance} for a gain): measure K = 0 and K = {named} first."
+        first = f"Undecided ({chance} for a gain): measure {runs_named([0, named])} first."
         return [f"{first} K = {named} may give {gain}.", NOT_CALIBRATED]
     if advice.gamma > 0:
         drafted = f"Draft {named} token{'s' * (named > 1)} per block (K = {named})"
@@ -159,15 +158,14 @@ def _limits(plan: Plan) -> list[str]:
             f"K = {best} ({factor:.2f} times) was not timed, and only timed K are advised: "
             f"'specplan validate --gamma {best}' measures it."
         )
-    if unconfirmed(plan) and plan.fastest_run is None:
-        again = " Do the impossible run again first." * bool(plan.curve.impossible.any())
-        lines.append(f"K = {named} was not run: confirm it by running it.{again}")
+    if plan.curve.impossible.any() and plan.advice.gamma > 0 and not plan.advice.measured:
+        lines.append(f"Do the impossible run again, then run K = {named} to confirm it.")
     if plan.most_gamma is not None and named > 0 and not plan.advice.measured:
         lines.append(
             f"No position beyond {plan.acceptance.observed_gamma} was observed, so at most "
             f"K = {plan.most_gamma} is advised: run K = {named}, then look again."
         )
-    elif plan.extrapolated_at(plan.advice.gamma) and not unconfirmed(plan):
+    elif plan.extrapolated_at(plan.advice.gamma) and plan.fastest_run is None:
         lines.append(f"K = {plan.advice.gamma} was not observed: run it, and look again.")
     if wall is None:
         return lines
@@ -187,14 +185,6 @@ def _limits(plan: Plan) -> list[str]:
     return lines
 
 
-def unconfirmed(plan: Plan) -> bool:
-    """Returns whether runs lead to a γ that none of them measured."""
-    gamma, ran = plan.advice.gamma, {run.gamma for run in plan.cost.own_runs}
-    if gamma == 0 or not ran or (gamma in ran and 0 not in ran):
-        return False
-    return not plan.curve.measured[gamma - 1]
-
-
 def _speed(plan: Plan) -> list[str]:
     """Returns the tokens per second at the advised γ and without speculation."""
     baseline, named, lines = plan.baseline_tokens_per_second, plan.advice.named, []
@@ -206,9 +196,9 @@ def _speed(plan: Plan) -> list[str]:
     if plan.cost.posterior is not None:
         low, middle, high = (1e3 * seconds[0] for seconds in baseline_seconds(plan.cost).interval())
         none = [run for run in pooled(plan.cost.own_runs) if run.gamma == 0 and not run.speculating]
-        measured = [f"{1e3 * run.seconds_per_token:.2f}" for run in none]
-        fitted = f", fitted through all runs; measured: {measured[0]}" if measured else ""
-        fitted *= f"{middle:.2f}" not in measured
+        measured = ", ".join(f"{1e3 * run.seconds_per_token:.2f}" for run in none)
+        fitted = f", fitted through all runs; measured: {measured}"
+        fitted *= measured not in ("", f"{middle:.2f}")
         lines.append(
             f"Without speculation a token takes {middle:.2f} ms ({low:.2f} to {high:.2f}{fitted}). "
             f"Runs: {len(plan.cost.posterior.runs)}."

@@ -14,7 +14,7 @@ from specplan.reports.basis import SOURCE
 _MOSTLY = 0.5
 _SINGLE = ("rtx-30", "rtx-40", "rtx-50")  # GPUs of which a computer seldom has several
 _VLLM_ZERO = (
-    "On vLLM a server that drafts nothing (K = 0) is slower than one without a draft: "
+    "On vLLM a server that has its draft and drafts nothing is slower than one without a draft: "
     "--export vllm counts that, and may draft where K is 0 here."
 )
 _ESTIMATED = {

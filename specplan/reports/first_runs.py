@@ -41,11 +41,14 @@ def cautious(flags: str, first: Mapping[Any, Sequence[int]], unit: str = "batch"
     gammas = {gamma for some in first.values() for gamma in some}
     *some, last = (f"K = {gamma}" for gamma in [*sorted(gammas - {0}), *(gammas & {0})])
     named = f"{', '.join(some)} and {last}" if some else last
-    several = sum(line.startswith("# at ") for line in flags.split("\n")) > 1
-    whose = " of one setting" * several
+    whose = " of one setting" * (sum(line.startswith("# at ") for line in flags.split("\n")) > 1)
     word = "Undecided" if 0 in gammas else "Not run yet"
-    top = f"# {word}{where}: measure {named} first, then take the #{whose} away."
-    return f"{top}\n{commented(flags)}"
+    return f"{first_line(f'{word}{where}', named, whose)}\n{commented(flags)}"
+
+
+def first_line(why: str, runs: str, whose: str = "") -> str:
+    """Returns the comment above flags that wait for runs; whose: " of one setting" or ""."""
+    return f"# {why}: run {runs} first and plan again; take the #{whose} away if drafts gain."
 
 
 def commented(flags: str) -> str:

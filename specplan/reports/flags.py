@@ -16,7 +16,7 @@ from specplan.reports.deployment import does_not_fit
 from specplan.reports.draft_labels import DraftLabels, require_loaded, served
 from specplan.reports.first_runs import cautious, commented, first_runs
 from specplan.reports.kept import kept_comment
-from specplan.reports.next_run import deciding, expected, load_text
+from specplan.reports.next_run import deciding, expected, next_runs, runs_text
 
 Words = TypeVar("Words")
 NO_DRAFT = "# gamma is 0: run the target without a draft"
@@ -100,11 +100,10 @@ def _to_run_next(row: Plan, flags_at: Callable[..., str]) -> str:
 
     flags_at: returns the flags of its argument `gamma`.
     """
-    following = row.advice.next_run
-    words = "" if following is None or row.only else expected(row, following.gamma)
-    if following is None or not words:
+    words = expected(row)
+    if not words or row.only:
         return ""
-    later = commented(flags_at(gamma=following.gamma))
+    later = commented(flags_at(gamma=next_runs(row)[-1]))
     return "\n" + indent(fill(f"To run next: {words}.", 96), "# ") + f"\n{later}"
 
 
@@ -200,8 +199,9 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
     first = {row.setting.batch: first_runs(row, rows) for row in rows}
     decides = deciding(rows)
     if len(rows) > 1 and decides is not None and any(first.values()):
+        runs = runs_text(next_runs(decides), *decides.place)
         later = "These flags are what is expected today: plan again with the runs."
-        top = indent(fill(f"Run {load_text(decides)} first. {later}", 96), "# ")
+        top = indent(fill(f"Run {runs} first. {later}", 96), "# ")
         return f"{top}\n{commented(flags)}"
     if any(row.advice.undecided for row in doubtful):
         return cautious(flags, first)

@@ -125,7 +125,8 @@ def ranges_of(data: Json, settings: Sequence[str]) -> list[Part]:
     rows = [point for point in data["rows"] if fits(point)]
     if not rows or settings not in (["batch"], ["context"]):
         return []
-    name, ranges = settings[0], [(point[settings[0]], _length(point)) for point in rows]
+    name = settings[0]
+    ranges = [(at[name], at["test_gamma"] or at["advised_gamma"] or 0) for at in rows]
     if settings == ["batch"] and data.get("schedule"):
         ranges = [(part["last_batch"] or rows[-1][name], part["gamma"] or part["test_gamma"] or 0)
                   for part in data["schedule"]]  # fmt: skip
@@ -149,7 +150,3 @@ def ranges_of(data: Json, settings: Sequence[str]) -> list[Part]:
 def _state(point: Json) -> bool | None:
     """Returns `Part.state` of one row."""
     return False if point["first_runs"] else (True if point["advised_gamma"] else None)
-
-
-def _length(point: Json) -> int:
-    return point["test_gamma"] or point["advised_gamma"] or 0

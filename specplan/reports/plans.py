@@ -10,11 +10,10 @@ from simulator.choice.walltime import improvement_factor, lower_bound, oracle_im
 from simulator.cost.c_by_sizes import expected_c, questions_c
 from simulator.cost.fitted.runs import Run
 from simulator.numerics.intervals import CONFIDENCE
-from specplan.reports.advice import NOT_CALIBRATED, advice_json, break_even_text, break_evens
+from specplan.reports.advice import advice_json, break_even_text, break_evens
 from specplan.reports.basis import basis_text
 from specplan.reports.deployment import (
     cost_json,
-    gpus_of,
     graphs_line,
     of_loads,
     published_speeds,
@@ -176,7 +175,7 @@ def _doubt_fields(plan: Plan) -> dict[str, Any]:
         reason = "speed-ups compare with a run without speculation, and there is none"
         if following is not None and following.gamma > 0:
             reason = (
-                f"knowing it is worth {following.gain_percent:.1f} % on average; "
+                f"the run is worth {following.gain_percent:.1f} % of speed on average; "
                 f"compared with K = {following.rival}"
             )
         fields["next_run"] = following and {
@@ -236,7 +235,6 @@ def plans_text(rows: Sequence[Plan], every: Sequence[Plan] = (), drafts: Sequenc
         lines += map(folded, _first_cause(able))
     if any(row.advice.undecided for row in fitting):
         lines.append("Advised K ?: undecided until the K of the row was measured.")
-        lines += [NOT_CALIBRATED] if len(gpus_of(rows)) > 1 else []
     if drafts:
         lines += map(folded, wide_lines(rows, [f" of {name}" for name in drafts]))
     else:

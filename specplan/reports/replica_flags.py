@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from engines.kind import Drafted
 from simulator.traffic.fleet import Fleet
-from specplan.reports.first_runs import commented
+from specplan.reports.first_runs import commented, first_line
 from specplan.reports.flags import export
 
 # Flags by what they set; --quantization takes the format, the others a number.
@@ -50,8 +50,8 @@ def replica_flags(server: str, fleet: Fleet, draft: Drafted, *, undecided: bool 
     lines = [" ".join(parts)]
     if fleet.gamma:
         known = "Undecided" if undecided else "Not run yet"
-        top = f"# {known}: measure K = {fleet.gamma} and K = 0 first, then take the # away."
-        lines += [top, commented(export(server, gamma=fleet.gamma, draft=draft))]
+        lines.append(first_line(known, f"K = {fleet.gamma} and K = 0"))
+        lines.append(commented(export(server, gamma=fleet.gamma, draft=draft)))
     return "\n".join(lines)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from simulator.choice.curve import baseline_seconds
 from simulator.choice.odds import percentage
 from simulator.choice.plan import Plan
@@ -12,7 +14,15 @@ from simulator.numerics.intervals import percent
 from specplan.reports import lengths
 from specplan.reports.advice import advice_lines
 from specplan.reports.lengths import GAIN, Json, fits, ranges_of, shown_point
-from specplan.reports.next_run import deciding, load_text, next_lines, wide_lines
+from specplan.reports.next_run import (
+    NOT_CALIBRATED,
+    deciding,
+    next_lines,
+    next_runs,
+    runs_named,
+    runs_text,
+    wide_lines,
+)  # fmt: skip
 
 # Settings in which the rows of a plan may differ, by key in JSON.
 SETTINGS = {
@@ -44,12 +54,13 @@ def several_json(plans: Sequence[Plan], data: Json) -> dict[str, Any]:
         for at in first
     ]
     sure = wide_lines([plans[at] for at in first], places)
+    sure += [NOT_CALIBRATED] * any(plans[at].advice.undecided for at in able)
     if len(able) < len(rows):
         sure.append(f"{len(rows) - len(able)} of {len(rows)} settings do not fit into memory.")
     if parts := ranges_of(data, settings):
         odds = lengths.odds_sentence(rows, parts, settings[0])
         decides = deciding([plans[at] for at in able])
-        runs = "" if decides is None else load_text(decides)
+        runs = "" if decides is None else runs_text(next_runs(decides), *decides.place)
         following = [] if decides is None else next_lines(decides)
         return {"sentence": lengths.lengths_sentence(rows, parts, settings[0], runs),
                 "sure": [*filter(None, [odds]), *sure, *following]}  # fmt: skip
@@ -87,9 +98,10 @@ def _by_gpu(rows: Sequence[Json]) -> list[str]:
     rows: one for each GPU, the fastest first.
     """
     best, *others = rows
-    first = " and ".join(f"K = {gamma}" for gamma in sorted(best["first_runs"]))
+    first = runs_named(sorted(best["first_runs"]))
     run = f" Run {first} on it first." * bool(first)
-    return [f"{best['gpu']} is the fastest at batch {best['batch']}: {_gpu_text(best)}.{run}",
+    known = "is" if best["gain_probability"] is None else "is expected to be"
+    return [f"{best['gpu']} {known} the fastest at batch {best['batch']}: {_gpu_text(best)}.{run}",
             *(f"{point['gpu']}: {_gpu_text(point)}." for point in others)]  # fmt: skip
 
 
@@ -97,13 +109,11 @@ def _between_gpus(plans: Sequence[Plan]) -> list[str]:
     """Returns the intervals of the GPUs' speeds without speculation; [] if they are exact."""
     if any(plan.cost.posterior is None for plan in plans) or len(plans) < 2:
         return []
-    ranges = []
-    for plan in plans:
-        slow, fast = (plan.setting.batch / seconds[0]
-                      for seconds in baseline_seconds(plan.cost).interval()[::-2])  # fmt: skip
-        ranges.append((plan.setting.load and plan.setting.load.gpu, slow, fast))
-    texts = ", ".join(f"{gpu} {slow:,.0f} to {fast:,.0f}" for gpu, slow, fast in ranges)
-    apart = "lie apart" if ranges[0][1] > ranges[1][2] else "overlap, so either may be the fastest"
+    ends = [plan.setting.batch / np.ravel(baseline_seconds(plan.cost).interval()) for plan in plans]
+    gpus = [plan.setting.load.gpu for plan in plans if plan.setting.load]
+    texts = ", ".join(f"{gpu} {end[2]:,.0f} to {end[0]:,.0f}"
+                      for gpu, end in zip(gpus, ends, strict=True))  # fmt: skip
+    apart = "lie apart" if ends[0][2] > ends[1][0] else "overlap, so either may be the fastest"
     return [
         f"No odds between GPUs are computed. Tokens/s without speculation ({percent()}): {texts}. "
         f"The ranges of the first two {apart}."

@@ -101,7 +101,7 @@ def _priced(zero: SpeculatingZero | None, batch: int | None = None) -> str:
     assert zero is not None
     where = "" if batch is None else f" at batch {batch}"
     return (
-        f"A server that speculates and drafts nothing (K = 0) takes {zero.ratio:.2f} times "
+        f"A server that has its draft and drafts nothing takes {zero.ratio:.2f} times "
         f"[{zero.low:.2f}, {zero.high:.2f}] the time of one without speculation{where} "
         f"({zero.source})."
     )

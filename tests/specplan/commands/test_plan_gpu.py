@@ -260,7 +260,7 @@ def test_a_wide_interval_says_how_far_two_runs_narrow_it(pair: str, card: str) -
     asked = f"{pair} --gpu {card.replace(' ', '-')} --dtype int4"
     text = words(asked)
     stated = re.search(
-        r"One run at K = 0 and one at K = (\d+) make the speed-up exact to about ± (\d+) %", text
+        r"One run at K = 0 and one at K = (\d+) make this speed-up exact to about ± (\d+) %", text
     )
     assert stated is not None, text
     gamma, width = (int(each) for each in stated.groups())

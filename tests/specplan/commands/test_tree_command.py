@@ -142,7 +142,8 @@ def test_flags_are_comments_until_a_run_shows_that_drafts_gain() -> None:
     first = " and ".join(f"K = {gamma}" for gamma in [0, *gammas])
     chains = ", ".join(f"the chain of K = {gamma}" for gamma in gammas)
     assert f"measure K = 0, {chains} and the tree of " in data["sentence"]
-    assert f"and keep the fastest. Next: run {first} at batch 1 " in data["sentence"]
+    run_first = first.replace("K = 0", "K = 0 (no speculation)")
+    assert f"and keep the fastest. Next: run {run_first} at batch 1 " in data["sentence"]
     assert "The low end at batch 1 (" in data["sentence"]
     chain = data["rows"][0]["chain"]
     low, high = chain["improvement_factor_low"], chain["improvement_factor_high"]

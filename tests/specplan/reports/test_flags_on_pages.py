@@ -76,14 +76,17 @@ def test_flags_are_comments_that_name_the_runs_to_make_first() -> None:
     flags = "# why\n--k 2"
     assert cautious(flags, {1: [], 8: []}) == flags
     assert cautious(flags, {1: [2, 0], 8: [3, 0]}).splitlines() == [
-        "# Undecided: measure K = 2, K = 3 and K = 0 first, then take the # away.",
+        "# Undecided: run K = 2, K = 3 and K = 0 first and plan again; take the # away if drafts "
+        "gain.",
         "# why",
         "# --k 2",
     ]
     both = cautious("# at batch 1:\n--k 2\n# at batch 8:\n--k 3", {1: [2], 8: [3]})
-    assert both.startswith("# Not run yet: measure K = 2 and K = 3 first, then take the # of one ")
+    assert both.startswith(
+        "# Not run yet: run K = 2 and K = 3 first and plan again; take the # of "
+    )
     some = cautious(flags, {1: [], 8: [2]}).splitlines()
-    assert some[0] == "# Not run yet at batch 8: measure K = 2 first, then take the # away."
+    assert some[0].startswith("# Not run yet at batch 8: run K = 2 first and plan again; take the ")
     assert cautious(flags, {5: [2], 20: []}, "rate").startswith("# Not run yet at rate 5: ")
 
 
@@ -92,7 +95,7 @@ def test_several_batches_wait_for_a_run_as_one_batch_does() -> None:
         "--run gamma=0,tpot=10,batch=1 --run gamma=5,tpot=10.3,length=3,batch=1 "
         "--run gamma=0,tpot=20,batch=8 --run gamma=5,tpot=23,length=3,batch=8"
     )
-    tops = {"1": "Not run yet: measure K = 2 first, then take the # away.",
+    tops = {"1": "Not run yet: run K = 2 first and plan again; take the # away if drafts gain.",
             "1,2,4,8": "Run K = 2 at batch 1 and context 1024 first. These"}  # fmt: skip
     for batches, top in tops.items():  # those between the runs wait, too
         lines = run(f"{runs} --batch {batches} --export vllm").stdout.splitlines()
