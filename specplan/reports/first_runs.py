@@ -5,6 +5,8 @@ from typing import Any
 
 from simulator.choice.plan import Plan
 
+_NONE = "K = 0 (no speculation)"
+
 
 def first_runs(row: Plan, rows: Sequence[Plan] = ()) -> list[int]:
     """Returns the draft lengths to run before a plan's flags are used; [] if none is.
@@ -39,7 +41,7 @@ def cautious(flags: str, first: Mapping[Any, Sequence[int]], unit: str = "batch"
         return flags
     where = f" at {unit} {', '.join(undecided)}" * (len(undecided) < len(first))
     gammas = {gamma for some in first.values() for gamma in some}
-    *some, last = (f"K = {gamma}" for gamma in [*sorted(gammas - {0}), *(gammas & {0})])
+    *some, last = [f"K = {gamma}" for gamma in sorted(gammas - {0})] + [_NONE] * (0 in gammas)
     named = f"{', '.join(some)} and {last}" if some else last
     whose = " of one setting" * (sum(line.startswith("# at ") for line in flags.split("\n")) > 1)
     word = "Undecided" if 0 in gammas else "Not run yet"
@@ -48,7 +50,9 @@ def cautious(flags: str, first: Mapping[Any, Sequence[int]], unit: str = "batch"
 
 def first_line(why: str, runs: str, whose: str = "") -> str:
     """Returns the comment above flags that wait for runs; whose: " of one setting" or ""."""
-    return f"# {why}: run {runs} first and plan again; take the #{whose} away if drafts gain."
+    return (
+        f"# {why}: run {runs} first and plan again; take the #{whose} away if it is still advised."
+    )
 
 
 def commented(flags: str) -> str:

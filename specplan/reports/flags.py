@@ -67,10 +67,6 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
         from specplan.reports.zero import zero_comment
 
         priced = zero_comment(rows)
-    if len({part.gamma for part in ranges}) > 1:
-        return marked(priced + export_schedule(server, ranges, draft=draft), rows)
-    if load is not None and not load.fits:
-        raise ValueError(f"`server`: {does_not_fit(row.setting)}")
     flags_at = partial(
         export,
         server,
@@ -79,6 +75,11 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
         verification=source.verification,
         p_min=p_min if kept is None else None,
     )
+    if len({part.gamma for part in ranges}) > 1:
+        flags = priced + export_schedule(server, ranges, draft=draft)
+        return _with_next(marked(flags, rows), rows, flags_at)
+    if load is not None and not load.fits:
+        raise ValueError(f"`server`: {does_not_fit(row.setting)}")
     flags = flags_at(gamma=gamma)
     if kept is not None:
         return f"{kept_comment(kept)}\n{flags}"
@@ -92,19 +93,21 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
         yours += more_gain(row, row.other)
     if gamma == 0:
         return flags
-    return yours + marked(priced + flags, rows) + _to_run_next(row, flags_at) * (len(rows) == 1)
+    return _with_next(yours + marked(priced + flags, rows), rows, flags_at)
 
 
-def _to_run_next(row: Plan, flags_at: Callable[..., str]) -> str:
-    """Returns as comments the flags of the γ to run next, where another is kept as measured.
+def _with_next(flags: str, rows: Sequence[Plan], flags_at: Callable[..., str]) -> str:
+    """Returns flags and, as comments, the flags of the next run if its γ is another one.
 
     flags_at: returns the flags of its argument `gamma`.
     """
-    words = expected(row)
-    if not words or row.only:
-        return ""
-    later = commented(flags_at(gamma=next_runs(row)[-1]))
-    return "\n" + indent(fill(f"To run next: {words}.", 96), "# ") + f"\n{later}"
+    if (decides := deciding(rows)) is None or rows[0].only:
+        return flags
+    runs = next_runs(decides)
+    words = expected(decides) if len(rows) == 1 else runs_text(runs, *decides.place)
+    later = commented(flags_at(gamma=runs[-1]))
+    words = indent(fill(f"To run next: {words}.", 96), "# ") if words else ""
+    return f"{flags}\n{words}\n{later}" if words and later not in commented(flags) else flags
 
 
 def _ranges(rows: Sequence[Plan], only: int | None) -> tuple[Range, ...]:

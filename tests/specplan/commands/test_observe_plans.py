@@ -128,7 +128,7 @@ def test_flags_of_an_undecided_kind_are_comments(page: str) -> None:
     plan = json.loads(run(*asked, "--json").stdout)["plan"]
     assert plan["advised_gamma"] == 0 < plan["test_gamma"]
     lines = run(*asked, "--export", "vllm").stdout.splitlines()
-    assert lines[0].startswith("# Undecided: measure")
+    assert lines[0].startswith("# Undecided: run K = ")
     assert all(line.startswith("# ") for line in lines)
     assert f'"num_speculative_tokens": {plan["test_gamma"]}' in lines[-1]
 

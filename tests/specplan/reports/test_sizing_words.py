@@ -85,7 +85,8 @@ def test_flags_of_a_draft_wait_for_a_run(probability: float, undecided: bool) ->
     first = "K = 3 and K = 0 first"
     assert sentence(sizing).startswith(f"Undecided: run {first}. ") == undecided
     why = "Undecided" if undecided else "Not run yet"
-    assert f"# {why}: run {first} and plan again; take the # away if drafts gain.\n# --" in flags
+    assert f"# {why}: run {first} and plan again; take the # away if it is" in flags
+    assert "\n# --speculative-config" in flags
     assert "\n--tensor-parallel-size" in flags
 
 

@@ -75,7 +75,8 @@ def test_undecided_traffic_asks_for_the_runs_that_its_flags_wait_for(tmp_path: P
     answer = json.loads(file.read_text())
     first = "K = 2 and K = 0 first"
     assert answer["sentence"].startswith(f"Undecided: run {first}. With K = 2 requests may be ")
-    assert answer["flags"]["vllm"].startswith(f"# Undecided: run {first} and plan again; take the")
+    runs = "K = 2 and K = 0 (no speculation)"
+    assert answer["flags"]["vllm"].startswith(f"# Undecided: run {runs} first and plan again;")
     # The runs of the last sentence, with numbers in place of MS and L, answer the question.
     runs = answer["details"][-1].split("and add ")[1].removesuffix(".")
     assert runs.count("--run") == 2
