@@ -20,7 +20,8 @@ class Verified:
       children up to a leaf.
     accepted: number of accepted ids, the first ones of `drafted`.
     own: the target's own id, which follows the accepted ones.
-    p: the target's distributions at the drafted positions and at the next one.
+    p: the target's distributions at the drafted positions and at the next one. For a draft that
+      branches: at the accepted positions and at the next one.
     """
 
     drafted: tuple[int, ...]

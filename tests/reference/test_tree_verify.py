@@ -13,7 +13,8 @@ from reference.models.architectures import CausalModel
 from reference.models.text_tree import require_branching
 from reference.policies import Fixed, Policy
 from reference.records import Stopping
-from reference.rules import Lenient
+from reference.rules import STRICT, Lenient
+from reference.verify import verify_draft
 from tests.reference.combinations import PROMPT, SETTINGS, TARGET, VOCABULARY, table_text
 from tests.reference.decoding import alone
 from tests.reference.enumeration import own_law, require_equal, walk_choices
@@ -90,6 +91,27 @@ def test_the_longest_path_that_the_target_takes_is_accepted() -> None:
         at += len(block.tokens)
         lengths.add(longest)
     assert len(lengths) > 1
+
+
+def test_the_laws_are_those_after_each_accepted_token() -> None:
+    lengths = set()
+    for seed in range(20):
+        target = TabularModel(TARGET, VOCABULARY)
+        target.start(PROMPT)
+        verified = verify_draft(
+            target,
+            merge_drafts(FOREST, CPU),
+            PROMPT,
+            drafter_name="branches",
+            sampling=Sampling(),
+            rule=STRICT,
+            generator=torch.Generator().manual_seed(seed),
+        )
+        texts = [[*PROMPT, *verified.drafted[:count]] for count in range(verified.accepted + 1)]
+        expected = torch.tensor([TARGET(text) for text in texts])
+        torch.testing.assert_close(verified.p.dense(VOCABULARY), expected, check_dtype=False)
+        lengths.add(verified.accepted)
+    assert len(lengths) > 2
 
 
 BRANCHING = ["Llama", "Qwen3", "GPTNeoX", "GPT2"]
