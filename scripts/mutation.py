@@ -124,6 +124,7 @@ SUBJECTS = {
             "tests/estimator/timing/test_repeats.py",
             "tests/estimator/timing/test_speeds.py",
             "tests/estimator/profiles/test_workloads.py",
+            "tests/estimator/validation/test_validation.py",
         ),
     ),
 }
