@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil
 
 from simulator.traffic.fleet import Fleet, Goal, Replica
@@ -26,15 +27,19 @@ def closed_fleet(replica: Replica, gamma: int, goal: Goal) -> Fleet | None:
 
     if least > most or not keeps(most):
         return None
-    low, high = least - 1, most
-    step = 1
+    return Fleet(replica, gamma, _fewest(keeps, least, most), goal)
+
+
+def _fewest(keeps: Callable[[int], bool], least: int, most: int) -> int:
+    """Returns the fewest replicas, from `least` to `most`, of which `keeps` is true."""
+    low, high, step = least - 1, most, 1
     while low + step < high and not keeps(low + step):
         low, step = low + step, 2 * step
     high = min(high, low + step)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if keeps(middle) else (middle, high)
-    return Fleet(replica, gamma, high, goal)
+    return high
 
 
 def simulated_fleet(guess: Fleet) -> Fleet | None:
@@ -59,22 +64,9 @@ def sure_fleet(fleet: Fleet) -> Fleet:
 
     The fleet itself if nothing is uncertain, or if `Fleet.most_drawn` GPUs suffice less surely.
     """
-    guess = scaled_fleet(fleet, 1.0)
-    most = fleet.most_drawn // fleet.replica.gpus
-    while not _sure(guess) and guess.replicas < most:
-        guess = guess.of(guess.replicas + 1)
-    while guess.replicas > fleet.replicas and _sure(guess, guess.replicas - 1):
-        fewer = guess.of(guess.replicas - 1)
-        if not _sure(fewer):
-            break
-        guess = fewer
-    return guess if _sure(guess) else fleet
-
-
-def _sure(fleet: Fleet, replicas: int | None = None) -> bool:
-    """Returns whether a fleet, or so many of its replicas, suffices surely."""
-    chance = fleet.probability if replicas is None else fleet.sufficient(replicas)
-    return chance is None or chance >= ENOUGH
+    if fleet.drawn is None:
+        return fleet
+    return scaled_fleet(fleet, fleet.of(scaled_fleet(fleet, 1.0).replicas).scale)
 
 
 def scaled_fleet(fleet: Fleet, scale: float) -> Fleet:
@@ -84,15 +76,10 @@ def scaled_fleet(fleet: Fleet, scale: float) -> Fleet:
         chance = fleet.sufficient(replicas, scale=scale)
         return chance is None or chance >= ENOUGH
 
-    low, most = fleet.replicas - 1, fleet.most_drawn // fleet.replica.gpus
-    step = 1
-    while low + step < most and not sure(low + step):
-        low, step = low + step, 2 * step
-    high = min(low + step, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if sure(middle) else (middle, high)
-    return fleet.of(high) if sure(high) else fleet
+    high = _fewest(sure, fleet.replicas, fleet.most_drawn // fleet.replica.gpus)
+    counted = fleet.of(high if sure(high) else fleet.replicas)
+    vars(counted)["scale"] = scale
+    return counted
 
 
 def spent(fleet: Fleet) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Literal
@@ -96,8 +97,8 @@ def binding(fleet: Fleet) -> Limit:
     return "TTFT" if late.any() and found_full[late].mean() < 0.5 else full
 
 
-def limit_interval(fleet: Fleet) -> tuple[float, float] | None:
-    """Returns the 90 % interval of the fleet's limit; None if nothing is uncertain.
+def limits_at(fleet: Fleet, chances: Sequence[float]) -> list[float] | None:
+    """Returns the rates that the fleet keeps with some probabilities; None: nothing is uncertain.
 
     The closed form gives the limit at each draw of costs and acceptance. It is multiplied by the
     factor by which the simulation's limit exceeds the closed form's at the most probable values.
@@ -113,8 +114,8 @@ def limit_interval(fleet: Fleet) -> tuple[float, float] | None:
     kept = state.share(goal.targets) >= goal.share
     failed = np.where(kept.all(axis=-1), len(rates), kept.argmin(axis=-1))
     limits = fleet.limit * np.concatenate([[0.0], _AROUND])[failed]
-    low, high = np.quantile(limits, (0.05, 0.95)).tolist()
-    return low, high
+    rates_kept: list[float] = np.quantile(limits, 1 - np.array(chances)).tolist()
+    return rates_kept
 
 
 def _percentiles(values: Floats) -> tuple[float, ...]:

@@ -22,12 +22,11 @@ class Saved:
 
 
 def saved_gpus(best: Fleet, without: Fleet) -> Saved:
-    """Returns the GPUs that a fleet and what draws need beyond it are fewer than another's."""
+    """Returns the GPUs that one fleet needs less than another, from the same draws."""
     gpus, drawn, plain = without.gpus - best.gpus, best.drawn_gpus, without.drawn_gpus
     if drawn is None or plain is None:
         return Saved(gpus)
     both = np.isfinite(drawn) & np.isfinite(plain)
-    drawn = np.maximum(drawn, best.gpus)
     less = np.where(both, np.where(both, plain, 0) - np.where(both, drawn, 0), np.nan)
     less = np.where(np.isfinite(drawn) & np.isinf(plain), np.inf, less)
     less = np.where(np.isnan(less), 0.0, less)

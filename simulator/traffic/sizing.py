@@ -14,8 +14,8 @@ import numpy as np
 
 from simulator.choice.advice import NEAR, UNDECIDED
 from simulator.choice.odds import LIKELY
-from simulator.numerics.arguments import Floats
 from simulator.traffic.counted import (
+    ENOUGH,
     closed_fleet,
     simulated_fleet,
     spent,
@@ -23,7 +23,7 @@ from simulator.traffic.counted import (
     surely_spent,
 )
 from simulator.traffic.fleet import Fleet, Goal, Replica
-from simulator.traffic.promise import Limit, Promise, binding, limit_interval, promise
+from simulator.traffic.promise import Limit, Promise, binding, limits_at, promise
 from simulator.traffic.saved import Saved, saved_by_draft, saved_gpus
 
 # Fleets that are shown, and how many of each kind are simulated at most.
@@ -45,7 +45,6 @@ class Sizing:
       fleet without speculation, or one that suffices less surely; None: none keeps the targets.
     candidates: the cheapest fleets of different replicas, the best first.
     saved: GPUs that speculation saves; None unless both fleets exist.
-    gpus_at: GPUs that suffice with a probability of 50 and of 90 %; None if nothing is uncertain.
     promise: times of requests in a simulation of the best fleet.
     by_draft: the cheapest fleet of each draft and the GPUs that it saves, the cheapest first; empty
       with a single draft.
@@ -57,7 +56,6 @@ class Sizing:
     best_without: Fleet | None
     candidates: tuple[Fleet, ...] = ()
     saved: Saved | None = None
-    gpus_at: tuple[float, float] | None = None
     promise: Promise | None = None
     searched: int = 0
     by_draft: tuple[tuple[Fleet, Saved | None], ...] = ()
@@ -86,9 +84,12 @@ class Sizing:
         return None if self.best is None else self.best.limit
 
     @cached_property
-    def next_rates(self) -> tuple[float, float] | None:
-        """The 90 % interval of `next_rate`; None if nothing is uncertain."""
-        return None if self.best is None else limit_interval(self.best)
+    def next_rates(self) -> Sequence[float] | None:
+        """`next_rate` with a probability of 95 %, `ENOUGH` and 5 %; None if all is exact."""
+        rates = None if self.best is None else limits_at(self.best, (0.95, ENOUGH, 0.05))
+        if rates is None or (self.sufficient or 0.0) < ENOUGH:
+            return rates
+        return [rates[0], max(rates[1], self.goal.rate), rates[2]]  # draws count in steps of 5 %
 
 
 def size(replicas: Sequence[Replica], goal: Goal, *, check: bool = True) -> Sizing:
@@ -98,7 +99,7 @@ def size(replicas: Sequence[Replica], goal: Goal, *, check: bool = True) -> Sizi
     candidates = _sure_fleets(sorted([*plain, *drafting], key=spent)[:SHOWN], every=True)
     if not candidates:
         return Sizing(goal, None, None, searched=searched)
-    best, drawn = candidates[0], candidates[0].drawn_gpus
+    best = candidates[0]
     sure, speculating = _by_speculation(candidates)
     without = next(iter(sure or _sure_fleets(plain, every=False)), None)
     return Sizing(
@@ -107,7 +108,6 @@ def size(replicas: Sequence[Replica], goal: Goal, *, check: bool = True) -> Sizi
         without,
         tuple(candidates),
         saved=None if without is None else saved_gpus(best, without),
-        gpus_at=None if drawn is None else _quantiles(drawn),
         promise=promise(best, requests=_CHECKED, seed=goal.seed + 1) if check else None,
         searched=searched,
         by_draft=saved_by_draft([*speculating, *drafting], counted, without, replicas),
@@ -200,8 +200,3 @@ def _shortest(fleets: Sequence[Fleet]) -> Fleet:
     room = max(fleet.closed_limit for fleet in cheapest)
     near = [fleet for fleet in cheapest if fleet.closed_limit >= room * (1 - NEAR)]
     return min(near, key=lambda fleet: fleet.gamma)
-
-
-def _quantiles(drawn: Floats) -> tuple[float, float]:
-    half, most = np.quantile(drawn, (0.5, 0.9), method="higher").tolist()
-    return half, most

@@ -78,7 +78,7 @@ class SizeResult(Shown, Sizing):
         draft = self.drafted.get(self.best.replica.draft or "", Drafted(UNNAMED))
         draft = draft if "/" in draft.name else replace(draft, name=UNNAMED)  # its label is no path
         answer = "\n".join(f"# {line}" for line in wrap(sentence(self), 96))
-        flags = replica_flags(server, self.best, draft, undecided=self.undecided)
+        flags = replica_flags(server, self.best, draft)
         return f"{answer}\n# Each replica:\n{flags}"
 
     def __repr__(self) -> str:

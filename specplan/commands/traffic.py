@@ -17,6 +17,7 @@ from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
 from specplan.options.plan_options import TrafficAnswer
 from specplan.reports.deployment import cost_json, cost_notes
 from specplan.reports.machines import (
+    machine_fails,
     machine_rows,
     machines_sentence,
     machines_text,
@@ -24,6 +25,7 @@ from specplan.reports.machines import (
 )
 from specplan.reports.simulated import burst_answer
 from specplan.reports.target_grid import target_grid, traffic_by_rate
+from specplan.reports.traffic import traffic_text
 
 # Each has a plainer option here, or a default that fits the load.
 _RARE = (
@@ -99,7 +101,9 @@ def _answer_machines(
     rows = machine_rows(machines, [served.data for served in answers])
     answer(
         lambda: {"sentence": machines_sentence(rows), "machines": rows},
-        lambda: machines_text(rows, list(map(str, answers))),
+        lambda: machines_text(
+            rows, [traffic_text(*one) for one in zip(answers, rows, strict=True)]
+        ),
         form=form,
         further=lambda: {"flags": _flags(questions, answers, rows)},
     )
@@ -110,12 +114,14 @@ def _flags(
 ) -> dict[str, str] | None:
     """Returns the flags by server, and by machine where there are several; None: none is named.
 
-    rows: the result of `machine_rows`; the flags of the machine with the most requests come first.
+    rows: the result of `machine_rows`. The advised machine comes first; machines that do not serve
+      the stated rates have no flags if others do.
     """
     from specplan.reports.page_flags import flags_under_load
 
     flags: dict[str, str] = {}
-    for at in ranked_machines(rows) if rows else range(len(answers)):
+    order = ranked_machines(rows) if rows else range(len(answers))
+    for at in [at for at in order if rows and not machine_fails(rows[at])] or order:
         costs = questions[at].costs
         if (server := costs.server) is None:
             continue

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulator.traffic.day import Day
-from simulator.traffic.fleet import Fleet
 from specplan.reports.table import Column
 
 Json = Mapping[str, Any]
@@ -26,10 +25,10 @@ def day_json(day: Day, without: Day | None) -> dict[str, Any]:
     """Returns the replicas by hour, with speculation if it is better, and without."""
     plain = [None] * len(day.hours) if without is None else without.replicas
     hours = []
-    for hour, fleet, replicas, other in zip(
-        day.hours, day.fleets, day.replicas, plain, strict=True
-    ):
+    every = zip(day.hours, day.fleets, day.replicas, plain, strict=True)
+    for hour, fleet, replicas, other in every:
         demand = None if fleet is None else fleet.replica.pair.demand
+        share = None if fleet is None else fleet.share_within
         hours.append(
             {
                 "from": hour.name,
@@ -38,8 +37,8 @@ def day_json(day: Day, without: Day | None) -> dict[str, Any]:
                 "output_tokens": None if demand is None else demand.output_tokens,
                 "replicas": replicas,
                 "gpus": replicas * day.gpus,
-                "share_within": None if fleet is None else fleet.share_within,
-                "within_percent": _within(fleet),
+                "share_within": share,
+                "within_percent": None if share is None else 100 * share,
                 "replicas_without": other,
                 "gpus_without": None if other is None or without is None else other * without.gpus,
             }
@@ -50,10 +49,6 @@ def day_json(day: Day, without: Day | None) -> dict[str, Any]:
         **_hours_spent(day),
         "without": None if without is None else _hours_spent(without),
     }
-
-
-def _within(fleet: Fleet | None) -> float | None:
-    return None if fleet is None else 100 * fleet.share_within
 
 
 def _hours_spent(day: Day) -> dict[str, Any]:

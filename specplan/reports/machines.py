@@ -17,9 +17,16 @@ MOST = "most_requests_per_second"
 def machine_rows(
     machines: Sequence[tuple[str, int]], answers: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Returns the JSON answer of each machine with its GPU and TP; machines: (GPU, TP)."""
-    both = zip(machines, answers, strict=True)
-    return [{"gpu": find_hardware(gpu).name, "tp": tp, **data} for (gpu, tp), data in both]
+    """Returns each machine's JSON answer with its GPU and TP, also in the command of its next runs.
+
+    machines: (GPU, TP).
+    """
+    rows = []
+    for (gpu, tp), data in zip(machines, answers, strict=True):
+        named = f"this command with --gpu {gpu} --tp {tp} (MS"
+        details = [line.replace("this command (MS", named) for line in data["details"]]
+        rows.append({"gpu": find_hardware(gpu).name, "tp": tp, **data, "details": details})
+    return rows
 
 
 def machine_names(rows: Sequence[Json]) -> list[str]:
@@ -29,48 +36,66 @@ def machine_names(rows: Sequence[Json]) -> list[str]:
 
 
 def ranked_machines(rows: Sequence[Json]) -> list[int]:
-    """Returns the places of machines, that with the most requests a GPU first."""
-    return sorted(range(len(rows)), key=lambda at: max(_speeds(rows[at])), reverse=True)
+    """Returns the places of machines. Those that serve all rates come first, then fast ones."""
+    places = range(len(rows))
+    return sorted(places, key=lambda at: (bool(machine_fails(rows[at])), -max(_speeds(rows[at]))))
 
 
 def machines_sentence(rows: Sequence[Json]) -> str:
-    """Returns which machines serve the stated rates, and which serves the most requests a GPU."""
-    names, order = machine_names(rows), ranked_machines(rows)[:2]
-    parts, ends = [], []
-    for at, end in zip(order, ("low", "high"), strict=True):
-        drafting, plain = _speeds(rows[at])
-        way, other = ("with", "without") if drafting > plain else ("without", "with")
-        undecided = any(part.get("test_gamma") for part in rows[at]["schedule"])
-        first = ", if runs confirm its gain" * (drafting > plain and undecided)
-        numbers = f"{max(drafting, plain):.3g}/s ({min(drafting, plain):.3g} {other})"
-        parts.append((f"{names[at]} {way} speculation{first}", numbers))
-        key = f"{MOST}{'' if drafting > plain else '_without'}_{end}"
-        ends.append((rows[at][key] or 0.0) / rows[at]["tp"])
-    where = " within the targets" if _goal(rows[0]) != MOST else ""
-    sure = "lie apart" if ends[0] > ends[1] else "overlap: measure both before you choose"
-    doubt = f" The {percent()} intervals of their capacities {sure}." * all(ends)
-    (best, most), (second, next_most) = parts
-    return (
-        f"{_served(rows, names)} Another question is which serves the most requests a GPU{where}: "
-        f"{best}, {most}. Second: {second}, {next_most}.{doubt}"
-    )
+    """Returns which machine to take: the one with the most requests a GPU that serves the rates."""
+    names, best = machine_names(rows), ranked_machines(rows)[0]
+    *some, last = (f"{state['rate']:g}" for state in rows[0]["rows"][::2])
+    rates = f"{', '.join(some)} and {last}" if some else last
+    within = _goal(rows[0]) != MOST
+    goal = f"{'keeps the targets at' if within else 'carries'} {rates} requests/s"
+    start = f"Take {names[best]}: it {goal}, and"
+    if machine_fails(rows[best]):
+        start = f"No machine {goal}. {names[best]}"
+    where, to_run = " within the targets" * within, rows[best].get("to_run")
+    first = f" Runs of {to_run} and K = 0 must show whether to draft." if to_run else ""
+    return f"{start} serves the most requests a GPU{where}: {_served(rows[best])}.{first}"
 
 
-def _served(rows: Sequence[Json], names: Sequence[str]) -> str:
-    """Returns which machines serve all stated rates, and where the others fail."""
-    fine, others = list[str](), list[str]()
-    for at in ranked_machines(rows):
-        states = rows[at]["rows"]
-        both = zip(states[::2], states[1::2], strict=True)
-        failed = [words for ways in both if (words := _failure(ways, rows[at].get("slo") or {}))]
-        if failed:
-            others.append(f"{names[at]} {' and '.join(failed)}")
-        else:
-            fine.append(names[at])
-    rates = " and ".join(f"{state['rate']:g}" for state in rows[0]["rows"][::2])
-    goal = "carry them" if _goal(rows[0]) == MOST else "keep the targets"
-    good = f"{' and '.join(fine)} can {goal}"
-    return f"At {rates} requests/s {'; '.join([*[good] * bool(fine), *others])}."
+def machines_details(rows: Sequence[Json]) -> list[str]:
+    """Returns the second machine, those that fail, the advice of the others, and the next runs."""
+    names, order = machine_names(rows), ranked_machines(rows)
+    fine = [at for at in order if not machine_fails(rows[at])]
+    first, second = order[:2]
+    (low, _), (other, high) = (_interval(rows[at]) for at in (first, second))
+    doubt, known = "overlap: measure both before you choose", bool(low and other)
+    doubt = "lie apart" if low > high else doubt
+    lines = [
+        f"Second: {names[second]}, {_served(rows[second])}."
+        + f" The {percent()} intervals of their capacities {doubt}." * known
+    ] * (second in fine or not fine)
+    failed = {at: machine_fails(rows[at]) for at in order if at not in fine}
+    lines += [f"{names[at]} {' and '.join(words)}." for at, words in failed.items()]
+    lines += [f"{names[at]}: {rows[at]['sentence']}" for at in fine or order]
+    return lines + [line for line in rows[first]["details"] if line.startswith("Next: ")]
+
+
+def _served(one: Json) -> str:
+    """Returns requests a second of each GPU, the better way first."""
+    drafting, plain = _speeds(one)
+    way, other = ("with", "without") if drafting > plain else ("without", "with")
+    undecided = any(part.get("test_gamma") for part in one["schedule"])
+    first = ", if runs confirm its gain" * (drafting > plain and undecided)
+    numbers = f"{max(drafting, plain):.3g}/s {way} speculation{first}"
+    return f"{numbers} ({min(drafting, plain):.3g} {other})"
+
+
+def _interval(one: Json) -> tuple[float, float]:
+    """Returns the ends of the capacity of each GPU, of the better way; zeros if it is exact."""
+    drafting, plain = _speeds(one)
+    key = f"{MOST}{'' if drafting > plain else '_without'}"
+    low, high = ((one.get(f"{key}_{end}") or 0.0) / one["tp"] for end in ("low", "high"))
+    return low, high
+
+
+def machine_fails(one: Json) -> list[str]:
+    """Returns how a machine fails at the stated rates; [] if it serves all of them."""
+    both = zip(one["rows"][::2], one["rows"][1::2], strict=True)
+    return [words for ways in both if (words := _failure(ways, one.get("slo") or {}))]
 
 
 def _failure(ways: Sequence[Json], targets: Mapping[str, float | None]) -> str:
@@ -105,9 +130,8 @@ def machine_columns(rows: Sequence[Json]) -> list[Column[Json]]:
     columns: list[Column[Json]] = [
         ("GPU", "{gpu}"),
         ("TP", "{tp}"),
-        ("capacity with speculation", capacity("")),
+        ("capacity with speculation, best K", capacity("")),
         ("capacity without", capacity("_without")),
-        ("with, a GPU", lambda one: f"{one[MOST] / one['tp']:.3g}"),
     ]
     if (goal := _goal(rows[0])) != MOST:
         columns += [("within the targets up to", f"{{{goal}:.3g}}"),
@@ -122,5 +146,6 @@ def machines_text(rows: Sequence[Json], texts: Sequence[str]) -> str:
     """
     parts = [f"{one['gpu']}, TP {one['tp']}\n\n{text}"
              for one, text in zip(rows, texts, strict=True)]  # fmt: skip
-    sentence = folded(machines_sentence(rows))
-    return "\n\n".join([table(rows, machine_columns(rows)), sentence, *parts])
+    lines = [machines_sentence(rows), *machines_details(rows)]
+    answer = "\n".join(map(folded, lines))
+    return "\n\n".join([table(rows, machine_columns(rows)), answer, *parts])

@@ -9,10 +9,11 @@ from itertools import groupby
 from engines.kind import Drafted, names_of
 from estimator.progress import heard
 from simulator.choice.plan import Plan
-from simulator.traffic.answer import Traffic
+from specplan.api.traffic import TrafficResult
 from specplan.reports.draft_labels import UNNAMED, DraftLabels
 from specplan.reports.first_runs import cautious
 from specplan.reports.flags import export, export_schedule, flags_of_plans
+from specplan.reports.replica_flags import SLOTS
 
 
 def flags_of_machines(rows: Sequence[Plan], drafter: DraftLabels, server: str) -> dict[str, str]:
@@ -36,31 +37,42 @@ def _machine(row: Plan) -> str:
     return "" if load is None else f"{load.gpu}, TP {load.tp}"
 
 
-def flags_under_load(traffic: Traffic, drafter: DraftLabels, kind: str, server: str) -> str | None:
+def flags_under_load(
+    traffic: TrafficResult, drafter: DraftLabels, kind: str, server: str
+) -> str | None:
     """Returns the flags with which a server drafts as its traffic advises; None: it cannot.
 
     A server without schedules gets the flags of each rate's draft length.
 
     kind: the kind of draft as the costs name it, unless `drafter` names one.
     """
-    draft = Drafted(drafter.model or UNNAMED, drafter.kind or kind)
+    draft, limit = Drafted(drafter.model or UNNAMED, drafter.kind or kind), SLOTS.get(server)
     rates: dict[int, list[str]] = {}
     for row in traffic.rows:
         if row.advice is not None:
             rates.setdefault(row.gamma, []).append(f"{row.rate:g}")
     gammas = {part.gamma for part in traffic.schedule}
-    first = {0: [*traffic.to_run, 0] * (traffic.undecided and any(gammas))}
+    to_run = traffic.to_run * (traffic.undecided and any(gammas))
+    first = {0: [*to_run, 0] * bool(to_run)}
     if server not in names_of(lambda engine: engine.exports):
         return None
+
+    def fixed(gamma: int) -> str:
+        slots = traffic.request.pair.server(gamma).slots
+        most = f"{limit} {slots}\n" * (limit is not None and gamma > 0)
+        return most + export(server, gamma=gamma, draft=draft)
+
     try:
         if len(gammas) > 1:
             with suppress(ValueError):
                 flags = export_schedule(server, traffic.schedule, draft=draft)
-                return cautious(flags, first)
+                most = f"{limit} {traffic.schedule[-1].last_batch}\n" * (limit is not None)
+                runs = [f"# The run of K = {gamma}:\n" + fixed(gamma) for gamma in to_run]
+                after = "# After the runs, if they confirm it, K by batch:\n" * bool(runs)
+                return cautious("\n".join([*runs, after + most + flags]), first)
         at_rates = rates if len(gammas) > 1 else {gamma: [] for gamma in gammas}
         parts = [
-            f"# at {', '.join(at)} requests/s:\n" * bool(at)
-            + export(server, gamma=gamma, draft=draft)
+            f"# at {', '.join(at)} requests/s:\n" * bool(at) + fixed(gamma)
             for gamma, at in at_rates.items()
         ]
     except ValueError:

@@ -48,7 +48,7 @@ def row_note(point: Json) -> str:
 
 def row_remark(point: Json) -> str:
     """Returns the marks of a row written out, for pages."""
-    marks = {"!": "beyond captured graphs", "~": "times may be too short, near the capacity"}
+    marks = {"!": "beyond captured graphs", "~": "times are inexact near the capacity"}
     return ", ".join(marks.get(note, note) for note in row_note(point).split(", "))
 
 

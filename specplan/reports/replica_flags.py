@@ -25,12 +25,14 @@ _FLAGS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         },
     }
 )  # fmt: skip
+# Flags that limit requests decoded together, by server.
+SLOTS = {server: flags["slots"] for server, flags in _FLAGS.items()}
 
 
-def replica_flags(server: str, fleet: Fleet, draft: Drafted, *, undecided: bool = False) -> str:
+def replica_flags(server: str, fleet: Fleet, draft: Drafted) -> str:
     """Returns the flags of each replica; server: one of `sized_for`.
 
-    undecided: whether the draft may save no GPU. Its flags are comments: no run of it is known.
+    They are comments if there is a draft, because no run of it is known.
     A number format is written only if it is fp8: other formats are the checkpoint's own.
     """
     replica, flags = fleet.replica, _FLAGS[server]
@@ -47,12 +49,11 @@ def replica_flags(server: str, fleet: Fleet, draft: Drafted, *, undecided: bool 
         parts.append(f"{flags['chunk']} {served.prompts.chunk // replica.dp}")
     if replica.dtype == "fp8":
         parts.append(f"{flags['dtype']} fp8")
-    lines = [" ".join(parts)]
-    if fleet.gamma:
-        known = "Undecided" if undecided else "Not run yet"
-        lines.append(first_line(known, f"K = {fleet.gamma} and K = 0"))
-        lines.append(commented(export(server, gamma=fleet.gamma, draft=draft)))
-    return "\n".join(lines)
+    if fleet.gamma == 0:
+        return " ".join(parts)
+    every = f"{' '.join(parts)}\n{export(server, gamma=fleet.gamma, draft=draft)}"
+    top = first_line("Not run yet", f"K = {fleet.gamma}, and K = 0 without the draft's line,")
+    return f"{top}\n{commented(every)}"
 
 
 def sized_for() -> tuple[str, ...]:

@@ -61,17 +61,11 @@ def times_by_rate(fleet: Fleet) -> list[Mapping[str, Any]]:
     for gamma in sorted({fleet.gamma, 0}, reverse=True):
         state = steady(pair.server(gamma), demand, gamma, rates / fleet.replicas)
         every = (rates, state.token_seconds, state.first_seconds, state.share(goal.targets))
-        rows += [
-            {
-                "rate": rate,
-                "speculation": gamma > 0,
-                "gamma": gamma,
-                "tpot_ms": 1e3 * token if np.isfinite(token) else None,
-                "ttft_ms": 1e3 * first if np.isfinite(first) else None,
-                "share_within": share,
-            }
-            for rate, token, first, share in np.transpose(every).tolist()
-        ]
+        for rate, token, first, share in np.transpose(every).tolist():
+            times = {"tpot_ms": token, "ttft_ms": first}
+            row = {name: 1e3 * mean if np.isfinite(mean) else None for name, mean in times.items()}
+            known = {"rate": rate, "speculation": gamma > 0, "gamma": gamma, "share_within": share}
+            rows.append(known | row)
     return rows
 
 

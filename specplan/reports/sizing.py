@@ -63,7 +63,7 @@ def fleet_columns(every: Sequence[Json]) -> list[Column[Json]]:
     columns += [
         ("K", lambda fleet: str(fleet["gamma"] or "none")),
         ("batch limit", "{batch_limit}"),
-        ("up to requests/s", "{most_requests_per_second:.3g}"),
+        ("median limit/s", "{most_requests_per_second:.3g}"),
         ("binds", "{binds}"),
     ]
     if any(fleet["probability"] is not None for fleet in every):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from simulator.numerics.intervals import CONFIDENCE
-from simulator.traffic.fleet import Fleet
+from simulator.traffic.fleet import Fleet, Replica
 from simulator.traffic.pareto import Point
 from simulator.traffic.promise import PERCENTILES, Promise, binding
 from simulator.traffic.saved import Saved
@@ -28,8 +30,9 @@ def sizing_json(
     fronts: with and without speculation; flags: a replica's flags by server.
     """
     goal, targets, saved = sizing.goal, sizing.goal.targets, sizing.saved
-    half, most = sizing.gpus_at or (None, None)
-    low, high = sizing.next_rates or (None, None)
+    drawn = None if sizing.best is None else sizing.best.drawn_gpus
+    half, most = (None, None) if drawn is None else np.quantile(drawn, (0.5, 0.9), method="higher")
+    low, sure, high = sizing.next_rates or (None, sizing.next_rate, None)
     return possible(
         {
             "sentence": sentence(sizing),
@@ -53,6 +56,7 @@ def sizing_json(
             "gpus_50": _finite(half),
             "gpus_90": _finite(most),
             "next_replica_rate": sizing.next_rate,
+            "next_replica_rate_sure": sure,
             "next_replica_rate_low": low,
             "next_replica_rate_high": high,
             "simulated": None if sizing.promise is None else _promise_json(sizing.promise),
@@ -87,13 +91,9 @@ def _fleet_json(fleet: Fleet | None) -> dict[str, Any] | None:
         return None
     replica = fleet.replica
     return {
-        "gpu": replica.gpu,
+        **_machine(replica),
         "gpus": fleet.gpus,
         "replicas": fleet.replicas,
-        "tp": replica.tp,
-        "ep": replica.ep,
-        "dp": replica.dp,
-        "dtype": replica.dtype,
         "draft": fleet.draft,
         "gamma": fleet.gamma,
         "batch_limit": replica.pair.server(fleet.gamma).slots,
@@ -103,6 +103,10 @@ def _fleet_json(fleet: Fleet | None) -> dict[str, Any] | None:
         "price": fleet.price,
         "probability": fleet.probability,
     }
+
+
+def _machine(replica: Replica) -> dict[str, Any]:
+    return {name: getattr(replica, name) for name in ("gpu", "tp", "ep", "dp", "dtype")}
 
 
 def _saved_json(saved: Saved | None) -> dict[str, Any] | None:
@@ -125,11 +129,7 @@ def _lengths(best: Fleet | None) -> dict[str, float | None]:
 def _point_json(point: Point) -> dict[str, Any]:
     replica = point.replica
     return {
-        "gpu": replica.gpu,
-        "tp": replica.tp,
-        "ep": replica.ep,
-        "dp": replica.dp,
-        "dtype": replica.dtype,
+        **_machine(replica),
         "draft": replica.draft if point.gamma else None,
         "gamma": point.gamma,
         "rate": point.rate,

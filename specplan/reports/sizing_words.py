@@ -14,7 +14,6 @@ from simulator.traffic.sizing import Sizing
 from simulator.traffic.steady import steady
 from specplan.reports.next_run import next_line
 
-_LIMITS = {"TTFT": "TTFT", "TPOT": "TPOT", "memory": "Memory", "capacity": "Capacity"}
 _ELSE = ": loosen a target, allow more GPUs a replica (--gpus-per-replica), or another draft"
 
 
@@ -31,9 +30,12 @@ def sentence(sizing: Sizing) -> str:
         else "without speculation"
     )  # fmt: skip
     known = enough(best.probability, ": enough with a probability of ")
+    known += ". Measure it before you rely on it" * (
+        best.gamma > 0 and bool(known) and not sizing.undecided
+    )
     start = (
         f"ake {best.gpus} {best.replica.gpu.upper()} ({_deployed(best)}) {speculation} for "
-        f"{_rate(goal.rate)} requests/s{known}."
+        f"{float(f'{goal.rate:.4g}'):g} requests/s{known}."
     )
     first = f"Undecided: run K = {best.gamma} and K = 0 first. If they confirm it, t"
     start = (first if sizing.undecided else "T") + start
@@ -67,11 +69,6 @@ def _without(without: Fleet, best: Fleet) -> str:
     return f"Without speculation it takes {named}{enough(chance, '; ')}){than}."
 
 
-def _rate(rate: float) -> str:
-    """Returns a rate with at most four figures."""
-    return f"{float(f'{rate:.4g}'):g}"
-
-
 def _rule(best: Fleet) -> list[str]:
     """Returns why so many GPUs are taken, and how likely one replica less or more suffices."""
     least, size = percentage(ENOUGH), best.replica.gpus
@@ -93,15 +90,13 @@ def _saving(saved: Saved | None, without: Fleet | None) -> list[str]:
     """Returns how likely the answer's GPUs are fewer than without speculation."""
     if saved is None or without is None or saved.probability is None:
         return []
-    if saved.low == inf:
-        known = f"more than {without.most_drawn} without"
-    elif saved.high == inf:
-        known = f"at least {saved.low:.0f} fewer"
-    else:
-        known = f"{saved.low:.0f} to {saved.high:.0f} fewer"
+    known = f"{saved.low:.0f} to {saved.high:.0f} fewer"
+    if saved.high == inf:
+        most = f"more than {without.most_drawn} without"
+        known = most if saved.low == inf else f"at least {saved.low:.0f} fewer"
     return [
-        f"With a probability of {percentage(saved.probability)} these are fewer GPUs than are "
-        f"needed without speculation ({percent()}: {known})."
+        f"With a probability of {percentage(saved.probability)} fewer GPUs are needed with "
+        f"speculation than without ({percent()}: {known})."
     ]
 
 
@@ -122,10 +117,15 @@ def promises(sizing: Sizing) -> list[str]:
             f"{100 * promised.token_share:.1f} %; simulated with all replicas). TTFT p50 / p95 / "
             f"p99: {first} ms; TPOT: {token} ms."
         )
-    lines.append(
-        f"{_LIMITS[sizing.binds or 'capacity']} binds. The next replica is due above "
-        f"{sizing.next_rate:.3g} requests/s{_between(sizing.next_rates)}."
-    )
+    binds, ends = sizing.binds or "capacity", sizing.next_rates
+    due = f"The next replica is due above {sizing.next_rate:.3g} requests/s."
+    if ends is not None:
+        due = (
+            f"By the rule the next replica is due above {ends[1]:.3g} requests/s. Most probably "
+            f"these GPUs keep up to {sizing.next_rate:.3g} ({percent()}: {ends[0]:.3g} to "
+            f"{ends[2]:.3g})."
+        )
+    lines.append(f"{binds[0].upper()}{binds[1:]} binds. {due}")
     lines += _next(best)
     lines.append(
         f"{sizing.searched} combinations were searched. Requests go to the replicas in turn; "
@@ -142,20 +142,10 @@ def _next(best: Fleet) -> list[str]:
     rate, shared = best.goal.rate / best.replicas, in_turn(demand, best.replicas)
     state = steady(replica.pair.server(best.gamma), shared, best.gamma, rate)
     gpus = f"--gpu {replica.gpu} --tp {replica.tp}" + f" --dp {replica.dp}" * (replica.dp > 1)
-    gpus += f" --ep {replica.ep}" * (replica.ep > 1)
-    return [
-        next_line(
-            sorted({0, best.gamma}),
-            batch=max(round(float(state.batch[0])), 1),
-            context=round(demand.context),
-            counted=True,
-            to=f"'specplan traffic {gpus} --replicas {best.replicas}' for these requests",
-        )
-    ]
-
-
-def _between(ends: tuple[float, float] | None) -> str:
-    return "" if ends is None else f" ({percent()}: {ends[0]:.3g} to {ends[1]:.3g})"
+    gpus += f" --ep {replica.ep}" * (replica.ep > 1) + f" --replicas {best.replicas}"
+    batch, command = max(round(float(state.batch[0])), 1), f"'specplan traffic {gpus}' for these"
+    return [next_line(sorted({0, best.gamma}), batch=batch, context=round(demand.context),
+                      counted=True, to=f"{command} requests and models")]  # fmt: skip
 
 
 def layout(tp: int, ep: int, dp: int) -> str:

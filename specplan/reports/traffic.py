@@ -13,29 +13,19 @@ from specplan.reports.rate_rows import rate_columns, row_note, simulated_columns
 from specplan.reports.simulated import simulated_json
 from specplan.reports.table import folded, possible, table
 from specplan.reports.traffic_limits import assumption, prompts_per_second, server_lines, zero_json
-from specplan.reports.traffic_words import (
-    details,
-    few_overloaded,
-    remarks,
-    traffic_sentence,
-)
+from specplan.reports.traffic_words import details, few_overloaded, remarks, traffic_sentence
 
-_NEAR = (
-    "~ Above 80 % of the capacity these times may be too short: in simulations up to 12 % per "
-    "token, and 40 % to the first token. --simulate shows them."
-)
-_LONG_CHUNKS = (
-    "~ Above 30 % of the capacity these times may be too short, because a chunk of prompts takes "
-    "over an eighth of the time in which a request is decoded: in simulations up to 37 % per "
-    "token. --simulate shows them."
-)
-_LONG_PROMPTS = (
-    "~ Above 50 % of the capacity these times may be too short, because a prompt takes over "
-    "7.5 % of the time in which a request is decoded: in simulations up to 8 % per token. "
-    "--simulate shows them."
-)
-# By the share of the capacity up to which times are trusted.
-_SHORT = {TRUSTED: _NEAR, CHUNKS_TRUSTED: _LONG_CHUNKS, PROMPTS_TRUSTED: _LONG_PROMPTS}
+_DECODED = "of the time in which a request is decoded"
+# By the share of the capacity up to which times are trusted: in per cent, why, and what is longer.
+_SHORT = {
+    TRUSTED: (80, "", "12 % per token, and 40 % to the first token"),
+    CHUNKS_TRUSTED: (
+        30,
+        f", because a chunk of prompts takes over an eighth {_DECODED}",
+        "37 % per token",
+    ),
+    PROMPTS_TRUSTED: (50, f", because a prompt takes over 7.5 % {_DECODED}", "8 % per token"),
+}
 _RISK = (
     "Column capacity: requests/s at the row's K, as most probable. Risk of overload: how probable "
     "it is that the rate exceeds it, with costs and acceptance in doubt."
@@ -48,7 +38,7 @@ def traffic_json(request: TrafficRequest, answer: Traffic) -> dict[str, Any]:
         "prompt_tokens": demand.prompt_tokens,
         "output_tokens": demand.output_tokens,
         "replicas": request.replicas,
-        "rows": [_row_json(request.pair, row, answer.draws) for row in answer.rows],
+        "rows": [_row_json(request.pair, row) for row in answer.rows],
         **_interval(most, answer.max_rate, answer.max_rate_interval),
         **_interval(f"{most}_without", answer.max_rate_without, answer.max_rate_without_interval),
         **_interval("break_even_rate", answer.break_even, answer.break_even_interval),
@@ -69,6 +59,7 @@ def traffic_json(request: TrafficRequest, answer: Traffic) -> dict[str, Any]:
         data |= {**dict(zip(names, answer.at_share, strict=True)), "share": request.share}
     if request.arrivals is not None:
         data["simulated"] = [simulated_json(request, simulation) for simulation in answer.simulated]
+    data["to_run"] = " and ".join(f"K = {gamma}" for gamma in answer.to_run * answer.undecided)
     data["sentence"] = traffic_sentence(answer, data, assumed=assumption(request.pair))
     data["details"] = details(request, answer, data)
     return possible(data, prompts_per_second=prompts_per_second(request))
@@ -91,14 +82,19 @@ def fine_print(request: TrafficRequest, answer: Traffic, data: Mapping[str, Any]
 
     data: the JSON object of the answer, without these notes.
     """
-    near = [row for row in answer.rows if row.near_capacity and not answer.simulated]
-    short = [_SHORT[min(row.trusted for row in near)]] if near else []
+    near = [row for row in answer.rows if row.near_capacity]
     gammas = {row.gamma for row in answer.rows} - {0}
-    lines = [*remarks(request, answer, data), *short]
+    lines = remarks(request, answer, data)
+    if near and answer.simulated:
+        lines.append("~ Near the capacity these times are inexact: take the simulated ones.")
+    elif near:
+        share, why, longer = _SHORT[min(row.trusted for row in near)]
+        start = f"~ Above {share} % of the capacity these times may be too short{why}"
+        lines.append(f"{start}: in simulations up to {longer}. --simulate shows them.")
     return [*lines, *server_lines(request.pair, gammas)]
 
 
-def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
+def _row_json(pair: Pair, row: TrafficRow) -> dict[str, Any]:
     token, first = (
         float(seconds[0]) for seconds in (row.state.token_seconds, row.state.first_seconds)
     )
@@ -111,7 +107,6 @@ def _row_json(pair: Pair, row: TrafficRow, draws: int) -> dict[str, Any]:
         "batch": float(row.state.batch[0]),
         **_interval("tpot_ms", token if several else None, row.token_seconds, 1e3),
         "overload_risk": row.overload_risk,
-        "unborne_draws": 0 if row.overload_risk is None else round(row.overload_risk * draws),
         "ttft_ms": 1e3 * first,
         "request_ms": 1e3 * (first + (output_tokens - 1) * token if several else first),
         "tokens_per_second": row.tokens_per_second,

@@ -9,6 +9,7 @@ import numpy as np
 from simulator.numerics.intervals import percent
 from simulator.traffic.answer import TrafficRequest
 from simulator.traffic.pair import Pair
+from specplan.reports.replica_flags import SLOTS
 
 # Share of a server's time above which its prompts are named as the cause of a small gain.
 MOSTLY_PROMPTS = 0.5
@@ -28,9 +29,11 @@ def graphs_lines(pair: Pair, gammas: set[int]) -> list[str]:
     limits = [f"{slots} at gamma {gamma}" for gamma, slots in few.items() if slots < most]
     if not limits:
         return []
-    return [f"Requests decoded together: at most {', '.join(limits)}. Larger steps exceed the "
+    return [f"Requests decoded together with one K at all batches: at most {', '.join(limits)}. "
+            "Larger steps exceed the "
             f"captured graphs of {wall.most} {wall.unit}, and their time is not known. Limit the "
-            f"server to as many requests. {moves}"]  # fmt: skip
+            f"server to as many requests (vLLM: {SLOTS['vllm']}, SGLang: "
+            f"{SLOTS['sglang']}). {moves}"]  # fmt: skip
 
 
 def server_lines(pair: Pair, gammas: set[int]) -> list[str]:
@@ -70,16 +73,16 @@ def zero_lines(plain: float | None, zero: Mapping[str, float | None] | None) -> 
     if plain is None or zero is None:
         return []
     above = f"Above {plain:.3g} requests/s" if plain > 0 else "At every rate"
-    edge, where, why = zero["break_even_rate"], "nothing at any rate", "should"
+    edge = zero["break_even_rate"]
+    drafts = "drafts nothing (K = 0)"
     if edge is None:
-        where = "at every rate"
+        drafts = "goes on drafting"
     elif edge > 0:
-        where = f"up to {edge:.3g} requests/s, and nothing (K = 0) beyond"
-    if edge is None or edge > plain:
-        why = "is slower than that even at K = 0: it should"
+        drafts = f"goes on drafting up to {edge:.3g} requests/s, and then {drafts}"
+    slower = " is slower than that even at K = 0:" * (edge is None or edge > plain)
     return [
-        f"{above} a server without speculation is the fastest. One that has its draft anyway {why} "
-        f"draft {where}."
+        f"{above} a server without speculation is the fastest. One that was started with its draft"
+        f"{slower} until it is restarted it {drafts}."
     ]
 
 

@@ -10,6 +10,7 @@ from simulator.choice.odds import certainty, percentage
 from simulator.numerics.intervals import percent
 from simulator.traffic.answer import Traffic, TrafficRequest
 from specplan.reports.lengths import listed
+from specplan.reports.next_run import next_line
 from specplan.reports.traffic_limits import (
     crossing_lines,
     prompts_lines,
@@ -50,7 +51,10 @@ def traffic_sentence(answer: Traffic, data: Json, *, assumed: str) -> str:
     start = f"Draft with {lengths} {edge}: requests are {_speeds(gains)}"
     if answer.undecided:
         start = f"{first}. With {lengths} requests may be {_speeds(gains)}, and faster {edge}"
-    return f"{start}. {_change(gains[-1], without)}"
+    lost = [f"{at['rate']:g}/s ({at['speed_up']:.2f} times)" for at in carried
+            if at not in gains and at["speed_up"] is not None]  # fmt: skip
+    other = f" At {' and '.join(lost)} do not speculate." if lost else ""
+    return f"{start}.{other} {_change(gains[-1], without)}"
 
 
 def _no_gain(first: str, data: Json, carried: Sequence[Json]) -> str:
@@ -123,8 +127,8 @@ def details(request: TrafficRequest, answer: Traffic, data: Json) -> list[str]:
     most = request.pair.max_rates()
     largest = f" at K = {request.pair.gammas[int(most.argmax())]}" if most.any() else ""
     lines = [
-        f"Largest capacity with speculation: {answer.max_rate:.3g} requests/s{largest}"
-        f"{interval}; without: {answer.max_rate_without:.3g}{without}.",
+        f"Largest capacity with one K at all batches: {answer.max_rate:.3g} requests/s{largest}"
+        f"{interval}; without speculation: {answer.max_rate_without:.3g}{without}.",
         *crossing_lines(answer.break_even, answer.break_even_interval),
     ]
     if request.replicas > 1:
@@ -161,12 +165,12 @@ def _up_to(words: str, rates: tuple[float, float], answer: Traffic) -> str:
 
 def next_lines(request: TrafficRequest, data: Json) -> list[str]:
     """Returns the runs that decide, and the options that add them; [] if none must."""
-    runs = dict[int, str]()
+    lines = dict[int, str]()
     for plain, drafting in zip(data["rows"][::2], data["rows"][1::2], strict=True):
-        if drafting.get("undecided") and drafting["gamma"] not in runs:
+        if drafting.get("undecided") and drafting["gamma"] not in lines:
             batch = round(max(plain["batch"] if plain["stable"] else drafting["batch"], 1))
-            load = f"tpot=MS,batch={batch},context={round(request.pair.demand.context)}"
-            drafts = f"--run gamma={drafting['gamma']},length=L,{load}"
-            runs[drafting["gamma"]] = f"--run gamma=0,{load} {drafts}"
-    words = "Next: measure the time per token MS, and the tokens per call L, and add"
-    return [f"{words} {' '.join(runs.values())}."] if runs else []
+            context = round(request.pair.demand.context)
+            gammas = [0, drafting["gamma"]]
+            line = next_line(gammas, batch=batch, context=context, counted=True)
+            lines[drafting["gamma"]] = line
+    return list(lines.values())

@@ -184,7 +184,8 @@ def require_consistent(runs: Sequence[Run]) -> None:
     """Raises ValueError unless all runs have a length and are of one model."""
     for run in runs:
         if not run.counted:
-            raise ValueError(f"length, rates or accepted must be given with gamma {run.gamma}")
+            length = "length (tokens per call, such as length=2.4), rates or accepted"
+            raise ValueError(f"{length} must be given with gamma {run.gamma}")
     models = sorted({run.model for run in runs if run.model is not None})
     if len(models) > 1:
         raise ValueError(f"runs must be of one model, got {' and '.join(models)}")

@@ -95,12 +95,14 @@ def _share(chart: Chart, span: Span) -> float:
 
 def _points(axes: drawing.Axes, series: Series, shift: float) -> None:
     x, y = [point.x + shift for point in series.points], [point.y for point in series.points]
-    colour, line = _colour(series.colour), series.mark != "dots"
+    colour, line = _colour(series.colour), series.mark not in ("dots", "rings")
     ends = [(point.x + shift, point.low, point.high) for point in series.points]
-    style = {"line": "-", "dashed": "--", "dots": ""}[series.mark]
+    style = {"line": "-", "dashed": "--"}.get(series.mark, "")
     marker = "o" if len(x) <= 40 else ""
-    axes.plot(x, y, linestyle=style, marker=marker, markersize=4 if line else 6, color=colour,
-              label=series.name)  # fmt: skip
+    rings = series.mark == "rings"
+    size = 6 + 4 * series.colour * rings if not line else 4
+    axes.plot(x, y, linestyle=style, marker=marker, markersize=size, color=colour,
+              markerfacecolor="none" if rings else colour, label=series.name)  # fmt: skip
     if not line:
         drawing.intervals(axes, ends, colour)
         return

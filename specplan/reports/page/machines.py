@@ -5,17 +5,24 @@ from typing import Any
 
 from simulator.numerics.intervals import percent
 from specplan.reports.basis import SOURCE
-from specplan.reports.machines import MOST, WAYS, machine_columns, machine_names, ranked_machines
+from specplan.reports.machines import (
+    MOST,
+    WAYS,
+    machine_columns,
+    machine_names,
+    machines_details,
+    ranked_machines,
+)
 from specplan.reports.page.inputs import Document
-from specplan.reports.page.pictures import Chart, Section, Series, Table, Threshold, series
+from specplan.reports.page.pictures import Chart, Mark, Section, Series, Table, Threshold, series
 from specplan.reports.page.traffic import FLAGS, latency_targets
 from specplan.reports.table import cells
 
 Json = Mapping[str, Any]
 _TIMES = {"tpot": "Time per token", "ttft": "Time to the first token"}
 _READING = (
-    "Predicted means; dashed: without speculation. A line ends where its machine is near its "
-    "capacity."
+    "Predicted means; dashed, or a ring for one rate: without speculation. A line ends where its "
+    "machine is near its capacity."
 )
 
 
@@ -29,7 +36,7 @@ def machines_section(document: Document) -> Section:
         kind="Traffic of several machines",
         about=document.about,
         headline=document.data["sentence"],
-        sure=[f"{names[at]}: {machines[at]['sentence']}" for at in ranked_machines(machines)],
+        sure=machines_details(machines),
         charts=[
             _capacities(machines, names),
             *(_times(machines, names, name, targets.get(name)) for name in _TIMES),
@@ -84,9 +91,9 @@ def _times(
     for colour, one in enumerate(machines):
         rows = [point for point in one["rows"] if not point["near_capacity"]]
         for drafts, way in WAYS.items():
-            points = ((at["rate"], at[f"{name}_ms"]) for at in rows if at["speculation"] == drafts)
-            lines += series(f"{names[colour]}, {way}", colour, points,
-                            "line" if drafts else "dashed")  # fmt: skip
+            points = [(at["rate"], at[f"{name}_ms"]) for at in rows if at["speculation"] == drafts]
+            marks: tuple[Mark, Mark] = ("line", "dashed") if len(points) > 1 else ("dots", "rings")
+            lines += series(f"{names[colour]}, {way}", colour, points, marks[not drafts])
     levels = [] if target is None else [Threshold(target, "target")]
     return Chart(f"{name}_ms", f"{_TIMES[name]} by rate", _READING, "requests a second",
                  "milliseconds", lines, levels)  # fmt: skip

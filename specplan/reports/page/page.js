@@ -25,8 +25,10 @@ function tip(chart, x) {
 function layers(series, shade, index, shift) {
   const points = series.points.map((point) => [point.x + shift, point.y]);
   const bounded = series.points.filter((point) => point.low !== null && point.high !== null);
-  const dots = series.mark === "dots";
-  const main = { name: series.name, type: { bars: "bar", dots: "scatter" }[series.mark] ?? "line", data: points, color: shade, symbolSize: dots ? 11 : 6, showSymbol: points.length < 20, lineStyle: { width: 2, type: series.mark === "dashed" ? "dashed" : "solid" }, barMaxWidth: 34, z: dots ? 5 : 3 };
+  const rings = series.mark === "rings";
+  const dots = rings || series.mark === "dots";
+  const main = { name: series.name, type: { bars: "bar", dots: "scatter", rings: "scatter" }[series.mark] ?? "line", data: points, color: shade, symbolSize: rings ? 12 + 6 * series.colour : dots ? 11 : 6, showSymbol: points.length < 20, lineStyle: { width: 2, type: series.mark === "dashed" ? "dashed" : "solid" }, barMaxWidth: 34, z: dots ? 5 : 3 };
+  if (rings) main.itemStyle = { color: "transparent", borderColor: shade, borderWidth: 2.5, opacity: 1 };
   if (dots) main.markLine = { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: shade, type: "solid", width: 2 }, data: bounded.map((point) => [{ coord: [point.x + shift, point.low] }, { coord: [point.x + shift, point.high] }]) };
   if (dots || bounded.length < 2) return [main];
   const edge = { type: "line", stack: `band ${index}`, stackStrategy: "all", symbol: "none", silent: true, lineStyle: { opacity: 0 }, tooltip: { show: false }, color: shade };

@@ -12,7 +12,7 @@ from specplan.reports.page.words import words_in
 # The draft length as JSON names it, but no option: with a number, and without.
 _AT_GAMMA = re.compile(r"(?<![-\w])(?:gamma|γ)(?: =)? (\d[\w,]*)")
 _GAMMA = re.compile(r"(?<![-\w])(?:gamma \(K\)|γ \(K\)|K \(gamma\)|gamma(?![-=\w])|γ(?!\w))")
-Mark = Literal["line", "dashed", "dots", "bars"]
+Mark = Literal["line", "dashed", "dots", "rings", "bars"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,10 @@ class ChartPoint:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Points of one colour, joined by a line, shown as single dots, or as bars.
+    """Points of one colour, joined by a line, shown as single dots or rings, or as bars.
 
-    colour: index from 0; all series of one draft have one colour.
+    colour: index from 0; all series of one draft have one colour. Rings are larger at a larger
+      index, so that all rings at one place are seen.
     """
 
     name: str

@@ -7,15 +7,7 @@ from simulator.choice.odds import percentage
 from simulator.numerics.intervals import percent
 from specplan.reports.page.explorer import ratio_grid
 from specplan.reports.page.inputs import Document
-from specplan.reports.page.pictures import (
-    Chart,
-    Section,
-    Table,
-    Threshold,
-    number,
-    ranged,
-    series,
-)
+from specplan.reports.page.pictures import Chart, Section, Table, Threshold, number, ranged, series
 from specplan.reports.page.position_sliders import position_grid
 from specplan.reports.page.setting_sliders import plan_grid
 from specplan.reports.several import SETTINGS

@@ -7,8 +7,8 @@ from typing import Any
 from specplan.reports.page.pictures import Span
 
 _READING = (
-    "Rates that specplan sized as it sized the stated one, by simulation, among the same "
-    "deployments. Grey: the answer's GPUs do not keep the targets."
+    "Rates that specplan sized by the rule of the stated one, among the same deployments. Grey: "
+    "the answer's GPUs are not enough by the rule."
 )
 _LINES = {"gpus": "the answer", "gpus_without": "without speculation"}
 

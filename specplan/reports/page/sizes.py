@@ -8,7 +8,7 @@ from simulator.numerics.intervals import percent
 from specplan.reports.day import HOURS, day_sentences
 from specplan.reports.machines import WAYS
 from specplan.reports.page.inputs import Document
-from specplan.reports.page.pictures import Chart, Section, Span, Table, Threshold, series
+from specplan.reports.page.pictures import Chart, Section, Series, Span, Table, Threshold, series
 from specplan.reports.page.rate_slider import rate_explorer
 from specplan.reports.page.traffic import by_way
 from specplan.reports.sizing import SPEEDS, fleet_columns, fleets, setting, speed_levels
@@ -23,6 +23,7 @@ def size_section(document: Document) -> Section:
     answer = document.data
     rows, levels = fleets(answer), speed_levels(answer["pareto"])
     heads, *candidates = cells(rows, fleet_columns(rows))
+    hour_heads, *hours = cells(answer["day"]["hours"], HOURS) if answer.get("day") else [[]]
     speed_heads, *speeds = cells(levels, SPEEDS)
     targets = [(name, answer[f"{name.lower()}_target_ms"]) for name in ("TTFT", "TPOT")]
     return Section(
@@ -39,8 +40,12 @@ def size_section(document: Document) -> Section:
             *([_pareto(document)] if levels else []),
         ],
         tables=[
-            *([Table("The best deployments", heads, candidates, 0)] if rows else []),
-            *([_hours(answer["day"])] if answer.get("day") else []),
+            *(
+                [Table("Each layout with the fewest GPUs that are enough", heads, candidates, 0)]
+                if rows
+                else []
+            ),
+            *([Table("By hour", hour_heads, hours)] if hours else []),
             *([Table("By the speed of a user", speed_heads, speeds)] if levels else []),
         ],
         flags=document.flags,
@@ -52,15 +57,8 @@ def size_section(document: Document) -> Section:
         ],
         command=document.command,
         notes=[*answer["promises"][-1:], *answer["notes"]],
-        explorer=rate_explorer(
-            answer.get("grid"), answer["rate"], answer["next_replica_rate"] or 0.0
-        ),
+        explorer=rate_explorer(answer.get("grid"), answer["rate"], answer[f"{_NEXT}_sure"] or 0.0),
     )
-
-
-def _hours(day: Mapping[str, Any]) -> Table:
-    heads, *hours = cells(day["hours"], HOURS)
-    return Table("By hour", heads, hours)
 
 
 def _by_rate(sized: Mapping[str, Any]) -> list[Chart]:
@@ -76,13 +74,13 @@ def _by_rate(sized: Mapping[str, Any]) -> list[Chart]:
     rows = [{**point, "share_percent": 100 * point["share_within"]} for point in rows]
     reading = (
         f"The answer's {_gpus(sized['best'])} at other rates, in closed form, and as many without "
-        "speculation. Grey: needs more GPUs, by simulation."
+        "speculation. Grey: by the rule more GPUs are needed."
     )
     last, (low, high) = rows[-1]["rate"], (sized[f"{_NEXT}_{end}"] for end in ("low", "high"))
-    spans = [Span(sized[_NEXT], last, "needs more GPUs")]
+    spans = [Span(sized[f"{_NEXT}_sure"], last, "needs more GPUs")]
     if low is not None and low < last:
         spans.insert(0, Span(low, min(high, last), "", 0))
-        reading += f" Coloured: the {percent()} interval of where that begins."
+        reading += f" Coloured: the {percent()} interval of the largest rate that they keep."
     charts = [
         Chart(name.removesuffix("_ms"), f"{title} by rate", reading, "requests a second", unit,
               by_way(rows, name), [Threshold(limit, "target")] * (limit is not None), spans)
@@ -103,25 +101,19 @@ def _by_hour(day: Mapping[str, Any] | None) -> list[Chart]:
     if day is None or len(day["hours"]) == 1:
         return []
     hours, fixed = day["hours"], day["fixed_gpus"]
-    names = (("the answer", "gpus"), ("without speculation", "gpus_without"))
+    ways = (("the answer", "gpus"), ("without speculation", "gpus_without"))
     bars = [
         line
-        for colour, (name, key) in enumerate(names[: 1 + day["speculation"]])
+        for colour, (name, key) in enumerate(ways[: 1 + day["speculation"]])
         for line in series(name, colour, ((at, hour[key]) for at, hour in enumerate(hours)), "bars")
     ]
-    return [
-        Chart(
-            "hours",
-            "GPUs by hour",
-            "GPUs that keep the targets in each hour of the trace. One fixed number for the answer "
-            f"({fixed} GPUs, the line) is idle {day['wasted_percent']:.0f} % of its time.",
-            "hour begins at",
-            "GPUs",
-            bars,
-            levels=[Threshold(fixed, f"{fixed} GPUs at all hours")],
-            categories=[hour["from"] for hour in hours],
-        )
-    ]
+    reading = (
+        "GPUs that keep the targets in each hour of the trace. One fixed number for the answer "
+        f"({fixed} GPUs, the line) is idle {day['wasted_percent']:.0f} % of its time."
+    )
+    levels, names = [Threshold(fixed, f"{fixed} GPUs at all hours")], [at["from"] for at in hours]
+    return [Chart("hours", "GPUs by hour", reading, "hour begins at", "GPUs", bars, levels,
+                  categories=names)]  # fmt: skip
 
 
 def _gpus(fleet: Mapping[str, Any]) -> str:
@@ -140,28 +132,16 @@ def _pareto(document: Document) -> Chart:
         document.data["rate"] * document.data["output_tokens"] / best["gpus"],
     )]  # fmt: skip
     slow = [Span(min(users), min(needed, max(users)), "")] if needed > min(users) else []
-    return Chart(
-        "speeds",
-        "Speed of a GPU by speed of a user",
+    lines: list[Series] = []
+    for colour, (way, name) in enumerate(WAYS.items()):
+        fronts = ((point[_USER], point[_GPU], None, None, setting(point))
+                  for point in reversed(points) if point["speculation"] == way)  # fmt: skip
+        lines += series(name, colour, fronts)
+    reading = (
         "No other deployment of one replica is faster in both. Further right, each user waits "
         "less; further up, each GPU serves more."
         + " Grey: misses the TPOT target." * bool(slow)
-        + " The mark is the answer, simulated." * len(marks),
-        "tokens/s a user",
-        "tokens/s a GPU",
-        [
-            line
-            for colour, (way, name) in enumerate(WAYS.items())
-            for line in series(
-                name,
-                colour,
-                (
-                    (point[_USER], point[_GPU], None, None, setting(point))
-                    for point in reversed(points)
-                    if point["speculation"] == way
-                ),
-            )
-        ],
-        marks=marks,
-        spans=slow,
+        + " The mark is the answer, simulated." * len(marks)
     )
+    return Chart("speeds", "Speed of a GPU by speed of a user", reading, "tokens/s a user",
+                 "tokens/s a GPU", lines, spans=slow, marks=marks)  # fmt: skip

@@ -102,10 +102,13 @@ def _within(answer: Json) -> list[Chart]:
     ordered = sorted(simulated, key=lambda point: (point["policy"], point["rate"]))
     for colour, (policy, points) in enumerate(groupby(ordered, lambda point: point["policy"])):
         shares = ((point["rate"], 100 * point["goodput"] / point["rate"]) for point in points)
-        lines += series(_policy(policy), colour, shares, "dots")
+        lines += series(_policy(policy), colour, shares, "rings" if colour else "dots")
     share = answer.get("share")
     levels = [Threshold(100 * share, f"{100 * share:g} %")] if share else []
-    reading = "Per cent of simulated requests that meet every latency target."
+    reading = (
+        "Per cent of simulated requests that meet every latency target. A ring around a dot or "
+        "ring has the same value."
+    )
     return [
         Chart("within", "Requests within the targets", reading, "requests a second", "per cent",
               lines, levels=levels)

@@ -51,7 +51,7 @@ def test_a_gpu_has_a_row_with_and_one_without_for_each_rate(sheet: str) -> None:
     assert answer["schedule"][0]["first_batch"] == 1
     assert answer["schedule"][-1]["last_batch"] == answer["most_sequences"] == 256
     assert "requests/s  gamma  batch  ms/token  TTFT ms  speed-up" in text
-    assert f"with speculation: {answer['most_requests_per_second']:.3g} requests/s at K = " in text
+    assert f"all batches: {answer['most_requests_per_second']:.3g} requests/s at K = " in text
 
 
 def test_traffic_keeps_gains_of_its_runs_and_stays_within_observed_lengths() -> None:
@@ -96,9 +96,9 @@ def test_traffic_names_the_rates_of_all_three_choices() -> None:
     plain, zero = answer["break_even_rate"], answer["zero"]["break_even_rate"]
     assert 0 < plain < zero
     assert (
-        f"Above {plain:.3g} requests/s a server without speculation is the fastest. One that has "
-        "its draft anyway is slower than that even at K = 0: it should draft up to "
-        f"{zero:.3g} requests/s, and nothing (K = 0) beyond."
+        f"Above {plain:.3g} requests/s a server without speculation is the fastest. One that "
+        "was started with its draft is slower than that even at K = 0: until it is restarted it "
+        f"goes on drafting up to {zero:.3g} requests/s, and then drafts nothing (K = 0)."
     ) in " ".join(text.split())
     assert run_json(words, "traffic")["zero"] is None
 
@@ -122,7 +122,6 @@ def test_a_rate_that_only_some_draws_sustain_has_a_risk_of_overload(gpu: str) ->
     assert answer["draws"] == DRAWS
     for row, line in zip(beyond["rows"], text.splitlines()[1:3], strict=True):
         assert 0.06 < row["overload_risk"] < 1
-        assert row["unborne_draws"] == pytest.approx(DRAWS * row["overload_risk"])
         assert row["tpot_ms_high"] is None
         assert ", overloaded]" in line
         assert f"  {100 * row['overload_risk']:.0f} %" in line
@@ -387,7 +386,7 @@ def test_each_machine_has_the_answer_that_it_has_alone(sheet: str) -> None:
     ]  # fmt: skip
     alone = run_json(load.replace("h100,l40s --tp 1,2", "l40s --tp 2"), "traffic")
     assert machines[3] == {"gpu": "l40s", "tp": 2, **alone}
-    assert "capacity with speculation" in text.splitlines()[0]
+    assert "capacity with speculation, best K" in text.splitlines()[0]
     assert "\nl40s, TP 2\n" in text
     refused = run(f"{load} --burst 8".replace("--rate 2 ", ""), "traffic")
     assert refused.exit_code == 2

@@ -79,7 +79,7 @@ def test_simulations_of_a_fixed_gamma_stay_within_captured_graphs() -> None:
         for key in one[0].keys() - {"improvement_factor"}:
             assert [row[key] for row in one] == [row[key] for row in other]
     printed = " ".join(text(limited, BURST).split())
-    assert "Requests decoded together: at most 16 at gamma 3." in printed
+    assert "Requests decoded together with one K at all batches: at most 16 at gamma 3." in printed
     assert "--max-cudagraph-capture-size moves the limit." in printed
 
 

@@ -58,8 +58,13 @@ def test_each_gpu_has_its_flags(command: str, tmp_path: Path) -> None:
     assert all(name.startswith("vllm") for name in flags)
     assert len(flags) == len(set(flags.values()))
     assert all("num_speculative_tokens" in text for text in flags.values())
-    if command == "traffic":  # the machine that carries the most with each GPU comes first
-        assert list(flags) == ["vllm, h100-sxm, TP 1", "vllm, l4, TP 1"]
+    if command == "traffic":  # machines that do not serve the rates have no flags
+        assert "l4 is overloaded at 9/s." in section.sure
+        assert list(flags) == ["vllm, h100-sxm, TP 1"]
+        few = section_in(
+            f"{words.replace('2,9', '0.1')} --gpu l4,h100 --engine vllm", command, tmp_path
+        )
+        assert list(few.flags) == ["vllm, h100-sxm, TP 1", "vllm, l4, TP 1"]
 
 
 def test_a_tree_has_flags_for_each_batch() -> None:

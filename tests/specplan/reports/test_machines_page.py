@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from specplan.reports.machines import machines_sentence
+from specplan.reports.machines import machines_details, machines_sentence, ranked_machines
 from specplan.reports.page.shown import section_of
 from tests.specplan.plan_inputs import run
 
@@ -28,18 +28,20 @@ def test_several_machines_have_a_page_and_a_picture(tmp_path: Path) -> None:
         [f"{one[f'most_requests_per_second_at_share{way}']:.3g}" for one in machines]
         for way in ("", "_without")
     )
-    assert section.headline.startswith(
-        "At 2 and 60 requests/s h100-sxm is overloaded at 60/s; l40s is overloaded at 60/s. "
-        "Another question is which serves the most requests a GPU within the targets: h100-sxm "
-        f"with speculation, {carried[0]}/s ({plain[0]} without). Second: l40s with speculation, "
-        f"{carried[1]}/s ({plain[1]} without)."
+    assert section.headline == (
+        "No machine keeps the targets at 2 and 60 requests/s. h100-sxm serves the most requests a "
+        f"GPU within the targets: {carried[0]}/s with speculation ({plain[0]} without)."
     )
+    second, *failed = section.sure[:3]
+    assert second.startswith(f"Second: l40s, {carried[1]}/s with speculation ({plain[1]} without).")
+    overloaded = [f"{gpu} is overloaded at 60/s." for gpu in ("h100-sxm", "l40s")]
+    assert failed == overloaded
     columns = section.tables[0].columns
     assert len(set(columns)) == len(columns)
     apart = [note for note in machines[1]["notes"] if note not in machines[0]["notes"]]
     assert apart
     assert all(f"l40s: {note}" in section.notes for note in apart)
-    assert section.sure[0] == f"h100-sxm: {machines[0]['sentence']}"
+    assert section.sure[3] == f"h100-sxm: {machines[0]['sentence']}"
     assert section.basis.startswith("Rests on your acceptance rate and costs by ")
     assert section.basis.endswith(", and on no run of your server.")
     capacities, *times = section.charts
@@ -68,15 +70,31 @@ def test_a_machine_with_an_undecided_gain_waits_for_runs() -> None:
             f"{most}_without_low": 10.0, f"{most}_without_high": 30.0,
             "schedule": [{"test_gamma": 3}]}  # fmt: skip
     row = {"rate": 5, "stable": True, "on_target": True, "tpot_ms": 9.0}
-    fast |= {"rows": [row, row]}
+    fast |= {"rows": [row, row], "sentence": "Wait.", "details": ["Next: run K = 2."]}
     late = row | {"on_target": False}
-    slow |= {"rows": [late, late], "slo": {"tpot_ms": 8, "ttft_ms": None}}
+    slow |= {"rows": [late, late], "slo": {"tpot_ms": 8, "ttft_ms": None}, "sentence": "No."}
     assert machines_sentence([slow, fast]) == (
-        "At 5 requests/s h100-sxm, TP 2 can carry them; l40s, TP 1 misses TPOT at 5/s. Another "
-        "question is which serves the most requests a GPU: "
-        "h100-sxm, TP 2 with speculation, if runs confirm its gain, 30/s "
-        "(25 without). Second: l40s, TP 1 without speculation, 13/s (8 with). "
-        "The 90 % intervals of their capacities overlap: measure both before you choose."
+        "Take h100-sxm, TP 2: it carries 5 requests/s, and serves the most requests a GPU: 30/s "
+        "with speculation, if runs confirm its gain (25 without)."
     )
+    assert machines_details([slow, fast]) == [
+        "l40s, TP 1 misses TPOT at 5/s.", "h100-sxm, TP 2: Wait.", "Next: run K = 2.",
+    ]  # fmt: skip
+    slow["rows"] = [row, row]
+    second = "Second: l40s, TP 1, 13/s without speculation (8 with). The 90 % intervals of their "
+    assert machines_details([slow, fast]) == [
+        f"{second}capacities overlap: measure both before you choose.",
+        "h100-sxm, TP 2: Wait.", "l40s, TP 1: No.", "Next: run K = 2.",
+    ]  # fmt: skip
     apart = {**slow, f"{most}_without_high": 19.0}
-    assert machines_sentence([apart, fast]).endswith("of their capacities lie apart.")
+    assert machines_details([apart, fast])[0] == f"{second}capacities lie apart."
+
+
+def test_a_machine_that_serves_the_rates_is_taken_before_one_that_carries_more() -> None:
+    most = "most_requests_per_second"
+    row = {"rate": 5, "stable": True, "on_target": True}
+    some = {"tp": 1, "schedule": [], f"{most}_without": 1.0}
+    fine = {**some, "gpu": "a", most: 6.0, "rows": [row, row]}
+    late = {**some, "gpu": "b", most: 9.0, "rows": 2 * [{**row, "stable": False}]}
+    assert ranked_machines([late, fine]) == [1, 0]
+    assert machines_sentence([late, fine]).startswith("Take a: it carries 5 requests/s")

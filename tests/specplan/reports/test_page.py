@@ -96,7 +96,7 @@ def test_a_server_under_traffic_has_its_capacity_its_rows_and_its_charts(reporte
     most = "most_requests_per_second"
     ends = [found[f"{most}_{end}"] for end in ("low", "high")]
     capacity = f"{found[most]:.3g} requests/s at K = 2 (90 %: {ends[0]:.3g} to {ends[1]:.3g})"
-    assert f"Largest capacity with speculation: {capacity}" in page
+    assert f"Largest capacity with one K at all batches: {capacity}" in page
     for point in found["rows"]:
         cell = f"<td>{point['tpot_ms']:.2f} [" if point["stable"] else "<td>overloaded (max "
         assert cell in page

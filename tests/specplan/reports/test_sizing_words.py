@@ -19,16 +19,16 @@ pytestmark = pytest.mark.usefixtures("few_requests")
 @pytest.mark.parametrize(
     ("saved", "words"),
     [
-        (Saved(3, 1, 4, 1.0), "over 99 % these are {needed} (90 %: 1 to 4 fewer)."),
-        (Saved(1, -8, 4, 0.65), "65 % these are {needed} (90 %: -8 to 4 fewer)."),
-        (Saved(3, 0, inf, 0.9), "90 % these are {needed} (90 %: at least 0 fewer)."),
-        (Saved(3, inf, inf, 1.0), "over 99 % these are {needed} (90 %: more than {most} without)."),
+        (Saved(3, 1, 4, 1.0), "over 99 % {needed} (90 %: 1 to 4 fewer)."),
+        (Saved(1, -8, 4, 0.65), "65 % {needed} (90 %: -8 to 4 fewer)."),
+        (Saved(3, 0, inf, 0.9), "90 % {needed} (90 %: at least 0 fewer)."),
+        (Saved(3, inf, inf, 1.0), "over 99 % {needed} (90 %: more than {most} without)."),
     ],
 )
 def test_a_saving_has_its_interval_and_its_probability(saved: Saved, words: str) -> None:
     sizing = by_python()
     assert sizing.best_without is not None
-    needed = "fewer GPUs than are needed without speculation"
+    needed = "fewer GPUs are needed with speculation than without"
     known = words.format(needed=needed, most=sizing.best_without.most_drawn)
     assert f"With a probability of {known}" in promises(replace(sizing, saved=saved))
     assert not any(needed in line for line in promises(replace(sizing, saved=Saved(3))))
@@ -42,13 +42,18 @@ def test_the_answer_says_how_likely_its_gpus_are_enough_and_how_many_more_others
     assert plain is not None
     chances = [np.mean(fleet.drawn_gpus <= fleet.gpus) for fleet in (best, plain)]
     assert chances[1] < ENOUGH <= chances[0]
-    start = f"Take {best.gpus} H100-SXM ({best.gpus} replicas of TP 1) with small and K = 4 for 40 "
-    start += f"requests/s: enough with a probability of {round(100 * chances[0])} %. Without "
-    start += f"speculation {plain.gpus} ({plain.gpus} replicas of TP 1) are enough with only "
-    assert sentence(sizing) == f"{start}{round(100 * chances[1])} %."
-    known = replace(plain.replica, doubt=lambda: None)
+    fleets = (f"{fleet.gpus}{name} ({fleet.gpus} replicas of TP 1)"
+              for fleet, name in ((best, " H100-SXM"), (plain, "")))  # fmt: skip
+    taken, without = fleets
+    known, less = (round(100 * chance) for chance in chances)
+    assert sentence(sizing) == (
+        f"Take {taken} with small and K = 4 for 40 requests/s: enough with a probability of "
+        f"{known} %. Measure it before you rely on it. Without speculation {without} are enough "
+        f"with only {less} %."
+    )
+    exact = replace(plain.replica, doubt=lambda: None)
     for fewer, words in ((2, ": 2 GPUs more."), (1, ": 1 GPU more."), (0, ", as many.")):
-        other = Fleet(known, 0, best.gpus + fewer, plain.goal)
+        other = Fleet(exact, 0, best.gpus + fewer, plain.goal)
         named = f" Without speculation it takes {other.gpus} ({other.gpus} replicas of TP 1)"
         assert sentence(replace(sizing, best_without=other)).endswith(named + words)
 
@@ -84,10 +89,9 @@ def test_flags_of_a_draft_wait_for_a_run(probability: float, undecided: bool) ->
     flags = sizing.flags("vllm")
     first = "K = 3 and K = 0 first"
     assert sentence(sizing).startswith(f"Undecided: run {first}. ") == undecided
-    why = "Undecided" if undecided else "Not run yet"
-    assert f"# {why}: run {first} and plan again; take the # away if it is" in flags
-    assert "\n# --speculative-config" in flags
-    assert "\n--tensor-parallel-size" in flags
+    assert "# Not run yet: run K = 3, and K = 0 without the draft's line, " in flags
+    assert all(line.startswith("#") for line in flags.splitlines())
+    assert "\n# --tensor-parallel-size" in flags
 
 
 def test_gains_that_were_never_calibrated_need_nine_in_ten() -> None:

@@ -32,7 +32,9 @@ def test_the_advice_names_k_its_rates_its_odds_and_the_capacity() -> None:
     answer = answered(f"--rate 1.5,2,3.5 {LENGTHS} {RUNS}")
     first, second = (point["speed_up"] for point in answer["rows"][1:5:2])
     most, without = (row["most_requests_per_second"] for row in answer["rows"][1::-1])
-    largest = f"Largest capacity with speculation: {answer['most_requests_per_second']:.3g} "
+    largest = (
+        f"Largest capacity with one K at all batches: {answer['most_requests_per_second']:.3g} "
+    )
     assert answer["details"][0].startswith(largest)
     assert answer["sentence"].startswith(
         f"Draft with K = 3 up to {answer['break_even_rate']:.3g} requests/s: requests are "
@@ -78,7 +80,7 @@ def test_undecided_traffic_asks_for_the_runs_that_its_flags_wait_for(tmp_path: P
     runs = "K = 2 and K = 0 (no speculation)"
     assert answer["flags"]["vllm"].startswith(f"# Undecided: run {runs} first and plan again;")
     # The runs of the last sentence, with numbers in place of MS and L, answer the question.
-    runs = answer["details"][-1].split("and add ")[1].removesuffix(".")
+    runs = answer["details"][-1].split("and add ")[1].split(" to this")[0]
     assert runs.count("--run") == 2
     runs = runs.replace("MS", "7.1", 1).replace("MS", "5.1").replace("=L", "=2.2")
     after = answered(f"--rate 5,20 {UNDECIDED} {runs}")
@@ -110,8 +112,8 @@ def test_rows_and_sliders_do_not_ask_for_a_run_where_drafts_lose(tmp_path: Path)
     assert [row[-1] for row in section.tables[0].rows] == [
         "",
         "undecided: run it first",
-        "times may be too short, near the capacity",
-        "times may be too short, near the capacity, misses the targets, do not speculate",
+        "times are inexact near the capacity",
+        "times are inexact near the capacity, misses the targets, do not speculate",
     ]
     assert section.tables[0].columns[-1] == "remark"
     grid = section.explorer
