@@ -40,7 +40,8 @@ def test_the_advice_names_k_its_rates_its_odds_and_the_capacity() -> None:
         f"Draft with K = 3 up to {answer['break_even_rate']:.3g} requests/s: requests are "
         f"{first:.2f} times as fast at 1.5/s (a gain is almost certain, over 99 %) and "
         f"{second:.2f} times as fast at 2/s (almost certain, over 99 %). At 3.5/s "
-        f"({lost:.2f} times) do not speculate. K = 3 moves the capacity from {without:.3g} to {most:.3g} requests/s ("
+        f"({lost:.2f} times) do not speculate. K = 3 moves the capacity from "
+        f"{without:.3g} to {most:.3g} requests/s ("
     )
     section = section_of(answer)
     assert section.headline == answer["sentence"]
