@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from datetime import date
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.plan import Plan
@@ -29,7 +30,8 @@ def basis_text(acceptance: Acceptance, costs: Sequence[Cost]) -> str:
 
 def observed_basis(drafts: int, cost: Cost) -> str:
     """Returns the evidence of a plan for an observed server; drafts: that were counted."""
-    text = rests_on(f"{drafts:,} counted drafts", [cost], recorded=False)
+    counted = f"{drafts:,} counted drafts (read on {date.today()})"
+    text = rests_on(counted, [cost], recorded=False)
     if cost.setting.load is not None or cost.posterior is not None:
         return text
     step = f"{1e3 * cost.step_seconds:.4g} ms a target step, " * cost.in_seconds

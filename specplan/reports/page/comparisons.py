@@ -1,5 +1,6 @@
 """The sections of a comparison and of validations."""
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -78,7 +79,7 @@ def comparison_section(document: Document) -> Section:
                         for name, side in sides.items()),
         headline=f"{advice.rstrip('.')}.",
         sure=[
-            *([further] if further else []),
+            *filter(None, re.split(r"(?<=\.) (?=[A-Z])", further)),
             f"Intervals ({percent()}) are of differences on the same prompts.",
         ],
         basis="; ".join([f"Rests on the same {comparison['a']['prompts']} prompts in both files", *(

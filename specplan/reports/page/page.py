@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,7 @@ def page(sections: Sequence[Section], *, title: str, reload: int | None = None) 
         sections=sections,
         number=number,
         reload=reload,
+        made=date.today(),
         library=Markup(LIBRARY.read_text(encoding="utf-8")),
         data={"charts": charts, "explorers": grids},
     )

@@ -36,27 +36,25 @@ def tuning_section(document: Document) -> Section:
         kind="Tuned on this machine",
         about=_about(tuned.setup, document.file),
         headline=sentence(tuned),
-        sure=[
-            *sureness(tuned),
-            _FITTED.format(percent(tuned.confidence)),
-            *_measured(tuned),
-        ],
+        sure=[*sureness(tuned), _FITTED.format(percent(tuned.confidence))],
         charts=[_path(at, group, several=several) for at, group in groups],
         tables=[_advice(tuned), _runs(runs)],
         flags={engine: tuned.flags} if tuned.flags else {},
         inputs=[(name, str(value)) for name, value in {**tuned.setup, "engine": engine}.items()],
         command=document.command,
+        basis=_basis(tuned),
         notes=[_MEDIAN, *tuned.conflicts, *tuned.notes],
     )
 
 
-def _measured(tuned: Tuned) -> list[str]:
-    """Returns a sentence with the machine and the day of the runs; [] if neither is known."""
+def _basis(tuned: Tuned) -> str:
+    """Returns the number of the runs, their machine, and the day."""
     machine, began = tuned.setup.get("machine"), [run.began for run in tuned.rows if run.began > 0]
     ends = {min(began), max(began)} if began else set()
     days = dict.fromkeys(str(datetime.fromtimestamp(time, UTC).date()) for time in sorted(ends))
     where = [f"on {machine}"] * (machine is not None) + [" to ".join(days)] * bool(days)
-    return [f"Measured {', '.join(where)}."] if where else []
+    runs = sum(run.measured for run in tuned.rows)
+    return f"Rests on {', '.join([f'{runs} run' + 's' * (runs != 1), *where])}."
 
 
 def tuned_of(document: Document) -> Tuned:

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -108,7 +109,10 @@ def test_an_observed_server_names_the_costs_that_were_stated(tmp_path: Path) -> 
     path = tmp_path / "observed.html"
     costs = ["--target-ms", "5.67", "--draft-ms", "0.5", "--page", str(path)]
     assert CliRunner().invoke(main, [*words, *costs]).exit_code == 0
-    basis = "Rests on 1,259 counted drafts and your times (5.67 ms a target step, c 0.0882)."
+    basis = (
+        f"Rests on 1,259 counted drafts (read on {date.today()}) and your times (5.67 ms a target "
+        "step, c 0.0882)."
+    )
     assert basis in path.read_text()
     # The page of its JSON has it, too.
     answer = tmp_path / "observed.json"
