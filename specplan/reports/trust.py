@@ -33,7 +33,7 @@ def _trust(rows: Sequence[ValidationRow], summary: Mapping[str, Any]) -> str:
         return "Measure again on a quiet machine: all times are in doubt."
     if mean is None or most is None:
         return "No speed-up was predicted: take the measured ones."
-    errors_text = f"predictions were {mean:.1f} % off on average, {most:.1f} % at most"
+    errors_text = f"predicted speed-ups were {mean:.1f} % off on average, {most:.1f} % at most"
     reach = f"{max(most, noise or 0.0):.1f} % on the same prompts"
     within = f"Trust plans of this target and draft within {reach}: {errors_text}"
     if noise is None:

@@ -142,9 +142,9 @@ def validation_section(document: Document) -> Section:
         at = result.policy if result.gamma is None else f"K = {result.gamma}"
         name = f"{setting}, {at}"
         if result.predicted is not None:
-            ahead = data.get("predicted_ahead_low"), data.get("predicted_ahead_high")
+            ahead = [data.get(f"predicted_ahead{end}") for end in ("", "_low", "_high")]
             names.append(name if several else at)
-            shown.append((result, ahead if None not in ahead else (None, None)))
+            shown.append((result, [result.predicted] if None in ahead else ahead))
         cells.append([
             name, number(result.predicted), ranged(data, "predicted_ahead"),
             ranged(data, "measured"),
@@ -152,7 +152,7 @@ def validation_section(document: Document) -> Section:
         ])  # fmt: skip
         if result.parts_seconds is not None and sum(result.parts_seconds) > 0:
             parts.append((name, result.parts_seconds))
-    ahead_shown = any(ends[0] is not None for _, ends in shown)
+    ahead_shown = any(len(ahead) > 1 for _, ahead in shown)
     chart = Chart(
         "predicted", "Predicted and measured speed-up",
         f"Each pair should be at one height. Vertical lines: {level} intervals, of the "
@@ -160,8 +160,8 @@ def validation_section(document: Document) -> Section:
         * ahead_shown,
         "", "times the speed without speculation",
         [
-            *series("predicted", 1, (
-                (at, row.predicted, *ends) for at, (row, ends) in enumerate(shown)
+            *series("predicted" + " before the run" * ahead_shown, 1, (
+                (at, *ahead) for at, (_, ahead) in enumerate(shown)
             ), "dots"),
             *series("measured", 0, (
                 (at, row.measured, row.measured_low, row.measured_high)

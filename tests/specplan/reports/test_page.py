@@ -364,7 +364,8 @@ def test_a_validation_shows_the_intervals_of_the_prediction_and_of_the_measureme
     reported,
 ) -> None:
     found = made_validation("embedded")
-    found["rows"][0] |= {"predicted_ahead_low": 1.125, "predicted_ahead_high": 1.875}
+    ahead = {"": 1.5, "_low": 1.125, "_high": 1.875}
+    found["rows"][0] |= {f"predicted_ahead{end}": value for end, value in ahead.items()}
     page = reported(answer=found)
     measured = found["rows"][0]
     assert '"high": 1.875, "low": 1.125' in page

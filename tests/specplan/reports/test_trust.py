@@ -15,12 +15,12 @@ def row(gamma: int, predicted: float | None, measured: float, **fields: object) 
     ("rows", "summary", "words"),
     [
         ([row(2, 1.47, 1.5)], {"precision_percent": 2.5},
-         "Trust plans of this target and draft within 2.5 % on the same prompts: predictions were "
-         "2.0 % off on average, 2.0 % at most, and the timing noise is ± 2.5 %."),
+         "Trust plans of this target and draft within 2.5 % on the same prompts: predicted "
+         "speed-ups were 2.0 % off on average, 2.0 % at most, and the timing noise is ± 2.5 %."),
         ([row(2, 1.2, 1.5), row(4, 1.5, 1.5)], {"precision_percent": 2.5},
-         "Trust plans of this target and draft within 20.0 % on the same prompts: predictions were "
-         "10.0 % off on average, 20.0 % at most, more than the timing noise of ± 2.5 %: "
-         "run a K before you rely on it."),
+         "Trust plans of this target and draft within 20.0 % on the same prompts: predicted "
+         "speed-ups were 10.0 % off on average, 20.0 % at most, more than the timing noise of "
+         "± 2.5 %: run a K before you rely on it."),
         ([row(2, 1.5, 1.5)], {}, "Timing noise is not known: repeat the runs to learn it."),
         ([row(2, 1.5, 1.5)], {"quiet": False, "precision_percent": 9.0}, "Measure again"),
         ([row(2, 1.5, 1.5, doubts=("impossible",))], {}, "Measure again on a quiet machine"),
