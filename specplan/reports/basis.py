@@ -30,8 +30,7 @@ def basis_text(acceptance: Acceptance, costs: Sequence[Cost]) -> str:
 
 def observed_basis(drafts: int, cost: Cost) -> str:
     """Returns the evidence of a plan for an observed server; drafts: that were counted."""
-    counted = f"{drafts:,} counted drafts (read on {date.today()})"
-    text = rests_on(counted, [cost], recorded=False)
+    text = rests_on(f"{drafts:,} counted drafts (read on {date.today()})", [cost], recorded=False)
     if cost.setting.load is not None or cost.posterior is not None:
         return text
     step = f"{1e3 * cost.step_seconds:.4g} ms a target step, " * cost.in_seconds

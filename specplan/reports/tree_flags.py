@@ -31,8 +31,8 @@ def tree_exports(rows: Sequence[TreeRow], program: str, drafter: DraftLabels) ->
     if not first or (program == OURS and not undecided):
         return flags
     known = "Undecided" if undecided else "Not run yet"
-    top = f"# {known}: measure {first} first, then take the # of the fastest away."
-    return f"{top}\n{commented(flags)}"
+    then = "then take the # of the fastest away."
+    return f"# {known}: run {first} first, {then}\n{commented(flags)}"
 
 
 def tree_export(row: TreeRow, best: TreePlan, program: str, drafter: DraftLabels) -> str:

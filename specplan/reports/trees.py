@@ -13,7 +13,7 @@ from simulator.schemes.tree_choice import TreeChoice, TreePlan
 from simulator.schemes.trees import depths_and_ranks
 from specplan.reports.basis import rests_on
 from specplan.reports.deployment import cost_json, cost_notes, graphs_line, published_speeds
-from specplan.reports.next_run import next_line, wide_lines
+from specplan.reports.next_run import next_line, runs_named, wide_lines
 from specplan.reports.table import MS, TOKENS, blocks_take_a_step, bounds, folded, possible, table
 
 # Sizes shown in the table; --json has all.
@@ -160,7 +160,7 @@ def _undecided(rows: Sequence[TreeRow]) -> list[str]:
     gammas = sorted({0, *(row.plan.advice.named for row in some)})
     context = None if load is None else load.context
     return [
-        f"Undecided{where} ({odds} for a gain of the chain): measure {run_first(rows)}, and keep "
+        f"Undecided{where} ({odds} for a gain of the chain): run {run_first(rows)}, and keep "
         "the fastest.",
         next_line(gammas, batch=batches[0], context=context, counted=True),
         *wide_lines([row.plan for row in some], [f" at batch {batch}" for batch in batches]),
@@ -238,6 +238,7 @@ def run_first(rows: Sequence[TreeRow]) -> str:
             gammas.add(len(row.choice.chain.parents))
             at = f" at batch {row.cost.setting.batch}" * (len(rows) > 1)
             trees.append(f"of {len(row.advised.parents)}{at}")
-    named = [f"the chain of K = {gamma}" if gamma else "K = 0" for gamma in sorted(gammas)]
+    chains = sorted(gammas - {0})
+    named = [runs_named([0])] * (0 in gammas) + [f"the chain of K = {gamma}" for gamma in chains]
     named += [f"the tree {' and '.join(trees)}"] * bool(trees)
     return " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]]))

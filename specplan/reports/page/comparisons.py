@@ -26,8 +26,6 @@ _SPEED = "speed-up"
 _COLUMNS = ("number", "A", "B", "B minus A", "shown by these prompts", "prompts that would show it")
 _OWN_BEST = "each at its best K"
 _OWN = " The last pair: each at its own best draft length."
-
-
 _READ = (
     "Speed-ups over decoding without speculation. Predicted: from costs that were measured apart, "
     "with the acceptance of the measured texts; before the run: of other texts that the target "

@@ -30,9 +30,8 @@ def ranking(drafts: Sequence[Named]) -> Table:
             _estimate(profile.alpha), _estimate(profile.c), *[str(profile.draft_sampling)] * ways,
             number(baseline), str(profile.setup.date or "-"), quiet,
         ])  # fmt: skip
-    columns = ["draft", "speed-up", "K", "α", "c", *["drafts"] * ways, "ms/token without", "date",
-               "quiet"]  # fmt: skip
-    return Table("Drafts, the best first", columns, cells, 0)
+    heads = f"draft,speed-up,K,α,c,{'drafts,' * ways}ms/token without,date,quiet".split(",")
+    return Table("Drafts, the best first", heads, cells, 0)
 
 
 def by_kind(drafts: Sequence[Named]) -> list[Table]:

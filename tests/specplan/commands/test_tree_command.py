@@ -88,7 +88,7 @@ def test_sglang_gets_the_trees_sizes_and_specplan_the_tree_itself() -> None:
     best, chain = row["best"], row["chain"]["nodes"]
     first, flags, name, single = run(f"{asked} --export sglang", "tree").stdout.splitlines()
     assert first == (
-        f"# Not run yet: measure the chain of K = {chain} and the tree of 6 first, then take the # "
+        f"# Not run yet: run the chain of K = {chain} and the tree of 6 first, then take the # "
         "of the fastest away."
     )
     assert name == f"# the chain of K = {chain} there:"
@@ -141,7 +141,8 @@ def test_flags_are_comments_until_a_run_shows_that_drafts_gain() -> None:
     assert gammas
     first = " and ".join(f"K = {gamma}" for gamma in [0, *gammas])
     chains = ", ".join(f"the chain of K = {gamma}" for gamma in gammas)
-    assert f"measure K = 0, {chains} and the tree of " in data["sentence"]
+    named = f"run K = 0 (no speculation), {chains} and the tree of "
+    assert named in data["sentence"]
     run_first = first.replace("K = 0", "K = 0 (no speculation)")
     assert f"and keep the fastest. Next: run {run_first} at batch 1 " in data["sentence"]
     assert "The low end at batch 1 (" in data["sentence"]
@@ -152,7 +153,7 @@ def test_flags_are_comments_until_a_run_shows_that_drafts_gain() -> None:
     assert data["sentence"].split(":")[0] in " ".join(run(words, "tree").stdout.split())
     lines = data["export"].splitlines()
     assert all(line.startswith("# ") for line in lines)
-    assert lines[0].startswith(f"# Undecided: measure K = 0, {chains} and the tree of ")
+    assert lines[0].startswith(f"# Undecided: {named}")
     trees = {row["batch"]: row["best"]["nodes"] for row in data["rows"]
              if row["best"]["widest"] > 1}  # fmt: skip
     assert trees
