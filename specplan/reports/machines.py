@@ -71,7 +71,8 @@ def machines_details(rows: Sequence[Json]) -> list[str]:
     failed = {at: machine_fails(rows[at]) for at in order if at not in fine}
     lines += [f"{names[at]} {' and '.join(words)}." for at, words in failed.items()]
     lines += [f"{names[at]}: {rows[at]['sentence']}" for at in fine or order]
-    return lines + [line for line in rows[first]["details"] if line.startswith("Next: ")]
+    after = ("The high end", "Next: ")
+    return lines + [line for line in rows[first]["details"] if line.startswith(after)]
 
 
 def _served(one: Json) -> str:

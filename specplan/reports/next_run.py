@@ -16,8 +16,8 @@ NOT_CALIBRATED = (
     "of 10 gained at a stated 50 to 75 %, and 29 of 38 at 75 to 95 %."
 )
 # An interval is wide if its upper end is this many times its lower end.
-_WIDE = 2.5
-_LAUNCHES = (
+WIDE = 2.5
+LAUNCHES = (
     "some servers launch a draft model's kernels one by one (0.2 to 28 ms a drafted token outside "
     "of passes, in public measurements), others do not, and no run shows which yours does."
 )
@@ -31,7 +31,7 @@ def wide_lines(rows: Sequence[Plan], places: Sequence[str] = ("",)) -> list[str]
     for row, place in zip(rows, places, strict=True):
         point = row.point(row.advice.named)
         if row.setting.fits and _wide(row, point):
-            why = _LAUNCHES if row.advice.undecided else "no run of your server is in the evidence."
+            why = LAUNCHES if row.advice.undecided else "no run of your server is in the evidence."
             return [
                 f"The low end{place} ({point.low:.2f}) is far below {point.improvement_factor:.2f} "
                 f"because {why} One run at K = 0 and one at K = {point.gamma} make this speed-up "
@@ -43,7 +43,7 @@ def wide_lines(rows: Sequence[Plan], places: Sequence[str] = ("",)) -> list[str]
 def _wide(plan: Plan, point: CurvePoint) -> bool:
     posterior = plan.cost.posterior
     known = posterior is None or bool(posterior.runs) or point.gamma == 0
-    return not known and point.high >= _WIDE * point.low
+    return not known and point.high >= WIDE * point.low
 
 
 def _after_runs() -> float:

@@ -10,7 +10,7 @@ from simulator.choice.odds import certainty, percentage
 from simulator.numerics.intervals import percent
 from simulator.traffic.answer import Traffic, TrafficRequest
 from specplan.reports.lengths import listed
-from specplan.reports.next_run import next_line
+from specplan.reports.next_run import LAUNCHES, WIDE, next_line
 from specplan.reports.traffic_limits import (
     crossing_lines,
     prompts_lines,
@@ -136,6 +136,10 @@ def details(request: TrafficRequest, answer: Traffic, data: Json) -> list[str]:
     if answer.at_share is not None:
         words = f"{100 * request.share:.0f} % of the requests meet your targets"
         lines.append(_up_to(words, answer.at_share, answer))
+    undecided = (point for point in data["rows"] if point.get("undecided"))
+    wide = (one for one in undecided if (one["tpot_ms_high"] or 0.0) > WIDE * one["tpot_ms"])
+    words = "The high end at {rate:g}/s ({tpot_ms_high:.1f} ms a token) is far above {tpot_ms:.2f} "
+    lines += [f"{words.format(**one)}because {LAUNCHES}" for one in wide][:1]
     return [*lines, *next_lines(request, data)]
 
 

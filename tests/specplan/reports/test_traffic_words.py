@@ -80,6 +80,11 @@ def test_undecided_traffic_asks_for_the_runs_that_its_flags_wait_for(tmp_path: P
     assert answer["sentence"].startswith(f"Undecided: run {first}. With K = 2 requests may be ")
     runs = "K = 2 and K = 0 (no speculation)"
     assert answer["flags"]["vllm"].startswith(f"# Undecided: run {runs} first and plan again;")
+    row = answer["rows"][1]
+    assert answer["details"][-2].startswith(
+        f"The high end at 5/s ({row['tpot_ms_high']:.1f} ms a token) is far above "
+        f"{row['tpot_ms']:.2f} because some servers launch "
+    )
     # The runs of the last sentence, with numbers in place of MS and L, answer the question.
     runs = answer["details"][-1].split("and add ")[1].split(" to this")[0]
     assert runs.count("--run") == 2
