@@ -128,7 +128,8 @@ def _flags(
         load = costs.at(1).setting.load
         kind = "model" if load is None else load.draft_kind
         name = f"{server}, {rows[at]['gpu']}, TP {rows[at]['tp']}" if rows else server
-        text = flags_under_load(answers[at], questions[at].drafter, kind, server)
+        pair, drafter = answers[at].request.pair, questions[at].drafter
+        text = flags_under_load(answers[at], pair, drafter, kind, server)
         if text is not None:
             flags[name] = text
     return flags or None

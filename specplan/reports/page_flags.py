@@ -9,7 +9,8 @@ from itertools import groupby
 from engines.kind import Drafted, names_of
 from estimator.progress import heard
 from simulator.choice.plan import Plan
-from specplan.api.traffic import TrafficResult
+from simulator.traffic.answer import Traffic
+from simulator.traffic.pair import Pair
 from specplan.reports.draft_labels import UNNAMED, DraftLabels
 from specplan.reports.first_runs import cautious
 from specplan.reports.flags import export, export_schedule, flags_of_plans
@@ -38,7 +39,7 @@ def _machine(row: Plan) -> str:
 
 
 def flags_under_load(
-    traffic: TrafficResult, drafter: DraftLabels, kind: str, server: str
+    traffic: Traffic, pair: Pair, drafter: DraftLabels, kind: str, server: str
 ) -> str | None:
     """Returns the flags with which a server drafts as its traffic advises; None: it cannot.
 
@@ -58,7 +59,7 @@ def flags_under_load(
         return None
 
     def fixed(gamma: int) -> str:
-        slots = traffic.request.pair.server(gamma).slots
+        slots = pair.server(gamma).slots
         most = f"{limit} {slots}\n" * (limit is not None and gamma > 0)
         return most + export(server, gamma=gamma, draft=draft)
 
