@@ -89,7 +89,7 @@ def _times(
     """Returns the time per token or to the first token by rate, a colour for each machine."""
     lines: list[Series] = []
     for colour, one in enumerate(machines):
-        rows = [point for point in one["rows"] if not point["near_capacity"]]
+        rows = [at for at in one["rows"] if at["stable"] and not at["near_capacity"]]
         for drafts, way in WAYS.items():
             points = [(at["rate"], at[f"{name}_ms"]) for at in rows if at["speculation"] == drafts]
             marks: tuple[Mark, Mark] = ("line", "dashed") if len(points) > 1 else ("dots", "rings")

@@ -57,7 +57,9 @@ def test_several_machines_have_a_page_and_a_picture(tmp_path: Path) -> None:
     assert {line.name for chart in times for line in chart.series} == names
     assert [level.y for chart in times for level in chart.levels] == [40, 900]
     assert section.export.startswith("With --engine SERVER")
-    # Beyond its capacity a machine has no point.
+    # Beyond its capacity a machine has no point; where it has one only, a ring is without drafts.
+    marks = {line.name: line.mark for line in times[0].series}
+    assert (marks["l40s, with speculation"], marks["l40s, without"]) == ("dots", "rings")
     assert [point.x for line in times[0].series if line.name.startswith("l40s")
             for point in line.points] == [2, 2]  # fmt: skip
 
