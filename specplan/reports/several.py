@@ -30,6 +30,8 @@ SETTINGS = {
 }  # fmt: skip
 # Follows from the other settings where verification has a cost.
 _DERIVED = ("c",)
+# Follows from the context where each context has one value.
+_BY_CONTEXT = ("alpha",)
 _NO_FIT = "The models do not fit into memory: no K is advised."
 
 
@@ -38,6 +40,9 @@ def settings_of(rows: Sequence[Json]) -> list[str]:
     settings = [name for name in SETTINGS if len({point.get(name) for point in rows}) > 1]
     if len(settings) > 1 and not rows[0]["verification_free"]:
         settings = [name for name in settings if name not in _DERIVED]
+    alphas = {(point.get("context"), point.get("alpha")) for point in rows}
+    if "context" in settings and len(alphas) == len({context for context, _ in alphas}):
+        settings = [name for name in settings if name not in _BY_CONTEXT]
     return settings
 
 

@@ -210,7 +210,9 @@ def test_a_plan_by_context_follows_the_profiles_acceptance(falling: str) -> None
     ranges = [(part["last_context"], part["gamma"]) for part in data["by_context"]]
     assert ranges == list(zip((1000, 8000, 64000), gammas, strict=True))
     text = " ".join(plan(*arguments).stdout.split())
-    assert f"By context at batch 1: K = {gammas[0]} up to 1000 tokens, K = {gammas[1]} up" in text
+    assert f"Draft K = {gammas[0]} at context 1000 (" in text
+    assert f", K = {gammas[1]} from context 1001 to 8000 (" in text
+    assert "do not speculate from context 8001 to 64000 (" in text
     assert f"From context 1000 to 64000, at K = {gammas[0]}, acceptance changes (" in text
     assert "cache reads" not in text
     # Without a context the mean of all texts counts.
