@@ -37,6 +37,7 @@ def counted_drafting(
         ),
         accepted_by_position=tuple(rates),
         cut_short=observation.cut_short,
+        counted=observation.counted,
     )  # fmt: skip
 
 

@@ -99,6 +99,7 @@ class DraftAcceptance:
       example near the ends of texts. Above 1 % the shares and α are lower bounds.
     acceptance_by_rank: how often the text's token is the draft's first, second, … choice.
     at_contexts: acceptance by context, ascending; empty unless several contexts were measured.
+    counted: what a server counted, with the number of blocks; None if texts were replayed.
     """
 
     alpha: Alpha
@@ -109,6 +110,7 @@ class DraftAcceptance:
     alpha_by_lenience: Mapping[float, Rate] = field(default_factory=dict)
     acceptance_by_rank: tuple[Rate, ...] = ()
     at_contexts: tuple[ContextAcceptance, ...] = ()
+    counted: Accepted | None = None
 
     @property
     def acceptance(self) -> Replayed | FromCounts:
@@ -139,7 +141,9 @@ class DraftAcceptance:
         if not self.accepted_by_position:
             raise ValueError("a profile must hold blocks or accepted_by_position, got neither")
         first, rates = self.accepted_by_position[0], [e.value for e in self.accepted_by_position]
-        if first.low is None or first.high is None:  # only the sum of the rates was counted
+        if self.counted is not None:
+            counted = self.counted
+        elif first.low is None or first.high is None:  # only the sum of the rates was counted
             counted = Accepted(len(rates), 1 + sum(rates))
         else:
             trials = wilson_trials(first.value, first.low, first.high, confidence=self.alpha.level)
