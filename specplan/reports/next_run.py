@@ -75,7 +75,7 @@ def next_lines(plan: Plan, *, to: str = "this command") -> list[str]:
         decides = f"It decides between K = {min(gamma, rival)} and K = {max(gamma, rival)}"
     if may := expected(plan):
         decides = f"K = {plan.advised_gamma} is advised because it was run; {may}"
-    worth = f"the run is worth {following.gain_percent:.1f} % of speed on average."
+    worth = f"to serve the faster after it gains {following.gain_percent:.1f} % on average."
     return [f"{line} {decides}: {worth}"]
 
 

@@ -175,7 +175,7 @@ def _doubt_fields(plan: Plan) -> dict[str, Any]:
         reason = "speed-ups compare with a run without speculation, and there is none"
         if following is not None and following.gamma > 0:
             reason = (
-                f"the run is worth {following.gain_percent:.1f} % of speed on average; "
+                f"to serve the faster after it gains {following.gain_percent:.1f} % on average; "
                 f"compared with K = {following.rival}"
             )
         fields["next_run"] = following and {

@@ -32,6 +32,6 @@ def test_an_output_that_another_process_holds_is_refused_before_a_model_is_read(
     output = tmp_path / "output"
     monkeypatch.setattr(f"{module}.load", lambda *_: pytest.fail("a model was read"))
     with held(output):
-        refused = run(command, "-o", str(output))
+        refused = run(command, "--num-prompts", "20", "-o", str(output))
     assert (refused.exit_code, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
     assert f"output {output} must be written by one process at a time" in refused.stderr

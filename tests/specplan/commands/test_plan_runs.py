@@ -55,7 +55,7 @@ def test_one_run_gives_a_range_and_the_run_to_try_next() -> None:
     words = " ".join(text.split())
     added = f"--run gamma={following['gamma']},tpot=MS,length=L to this command (MS: milliseconds"
     assert f"Next: run K = {following['gamma']} at batch 1, and add {added}" in words
-    assert re.search(r": the run is worth \d\.\d % of speed on average", words)
+    assert re.search(r": to serve the faster after it gains \d\.\d % on average", words)
     assert "ms/token  tokens/s" in text
 
 

@@ -56,5 +56,6 @@ def test_curves_cross_targets_where_the_text_says_and_simulations_are_dots(tmp_p
         crossing = x + (12 - low) / (high - low) * (later - x)
         assert crossing == pytest.approx(answer[f"slo_requests_per_second{way}"], rel=0.01)
         assert lines[f"{name}, simulated"].mark == "dots"
-    assert {line.mark for line in charts["within"].series} == {"dots"}
+    # Rings are drawn around dots, so that both are seen where they have one place.
+    assert {line.mark for line in charts["within"].series} == {"dots", "rings"}
     assert "Dots: simulated" in charts["tpot"].reading
