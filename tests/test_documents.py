@@ -166,6 +166,7 @@ def test_the_pages_show_commands_and_outputs() -> None:
 @pytest.mark.parametrize("server", ["vllm", "sglang", "llama.cpp"])
 def test_the_servers_flags_on_the_page_of_planning_are_the_exported_ones(server: str) -> None:
     words = ["plan", "--alpha", "0.8", "--c", "0.05", "--gamma", "4", "--export", server]
+    words += ["--draft-kind", "draft-model"]
     page = ROOT / "docs" / "planning.md"
     assert CliRunner().invoke(main, words).stdout.strip() in page.read_text(encoding="utf-8")
 
