@@ -99,7 +99,7 @@ class DraftAcceptance:
       example near the ends of texts. Above 1 % the shares and α are lower bounds.
     acceptance_by_rank: how often the text's token is the draft's first, second, … choice.
     at_contexts: acceptance by context, ascending; empty unless several contexts were measured.
-    counted: what a server counted, with the number of blocks; None if texts were replayed.
+    counted: counts of a server, with the number of blocks; None if texts were replayed.
     """
 
     alpha: Alpha
