@@ -62,17 +62,24 @@ def machines_details(rows: Sequence[Json]) -> list[str]:
     fine = [at for at in order if not machine_fails(rows[at])]
     first, second = order[:2]
     (low, _), (other, high) = (_interval(rows[at]) for at in (first, second))
-    doubt, known = "overlap: measure both before you choose", bool(low and other)
-    doubt = "lie apart" if low > high else doubt
+    known, apart = bool(low and other), low > high
+    doubt = "lie apart" if apart else "overlap: the second may carry as much"
+    close = [second] * (known and not apart and second in fine)
     lines = [
         f"Second: {names[second]}, {_served(rows[second])}."
         + f" The {percent()} intervals of their capacities {doubt}." * known
+        + " Prices are not given, so requests a GPU rank."
     ] * (second in fine or not fine)
     failed = {at: machine_fails(rows[at]) for at in order if at not in fine}
     lines += [f"{names[at]} {' and '.join(words)}." for at, words in failed.items()]
     lines += [f"{names[at]}: {rows[at]['sentence']}" for at in fine or order]
-    after = ("The high end", "Next: ")
-    return lines + [line for line in rows[first]["details"] if line.startswith(after)]
+    high_end, to_run = "The high end", "Next: "
+    lines += [
+        line.replace(high_end, f"{high_end} of {names[first]}")
+        for line in rows[first]["details"]
+        if line.startswith((high_end, to_run))
+    ]
+    return lines + [line for at in close for line in rows[at]["details"] if line.startswith(to_run)]
 
 
 def _served(one: Json) -> str:

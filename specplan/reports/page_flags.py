@@ -68,8 +68,12 @@ def flags_under_load(
             with suppress(ValueError):
                 flags = export_schedule(server, traffic.schedule, draft=draft)
                 most = f"{limit} {traffic.schedule[-1].last_batch}\n" * (limit is not None)
-                runs = [f"# The run of K = {gamma}:\n" + fixed(gamma) for gamma in to_run]
-                after = "# After the runs, if they confirm it, K by batch:\n" * bool(runs)
+                runs = [
+                    f"# The run of K = {gamma} (keep these flags if it confirms the gain):\n"
+                    + fixed(gamma)
+                    for gamma in to_run
+                ]
+                after = "# Only if runs confirm it and the load changes, K by batch:\n" * bool(runs)
                 return cautious("\n".join([*runs, after + most + flags]), first)
         at_rates = rates if len(gammas) > 1 else {gamma: [] for gamma in gammas}
         parts = [

@@ -51,8 +51,9 @@ def traffic_sentence(answer: Traffic, data: Json, *, assumed: str) -> str:
     start = f"Draft with {lengths} {edge}: requests are {_speeds(gains)}"
     if answer.undecided:
         start = f"{first}. With {lengths} requests may be {_speeds(gains)}, and faster {edge}"
-    lost = [f"{at['rate']:g}/s ({at['speed_up']:.2f} times)" for at in carried
-            if at not in gains and at["speed_up"] is not None]  # fmt: skip
+    lost = [f"{at['rate']:g}/s ({at['speed_up']:.2f} times with K = {at['gamma']}"
+            + f"; K = {gains[-1]['gamma']} is overloaded" * (gains[-1][_MOST] < at["rate"]) + ")"
+            for at in carried if at not in gains and at["speed_up"] is not None]  # fmt: skip
     other = f" At {' and '.join(lost)} do not speculate." if lost else ""
     return f"{start}.{other} {_change(gains[-1], without)}"
 
@@ -138,7 +139,10 @@ def details(request: TrafficRequest, answer: Traffic, data: Json) -> list[str]:
         lines.append(_up_to(words, answer.at_share, answer))
     undecided = (point for point in data["rows"] if point.get("undecided"))
     wide = (one for one in undecided if (one["tpot_ms_high"] or 0.0) > WIDE * one["tpot_ms"])
-    words = "The high end at {rate:g}/s ({tpot_ms_high:.1f} ms a token) is far above {tpot_ms:.2f} "
+    words = (
+        "The high end with K = {gamma} at {rate:g}/s ({tpot_ms_high:.1f} ms a token) is far above "
+        "the middle, {tpot_ms:.2f}, "
+    )
     lines += [f"{words.format(**one)}because {LAUNCHES}" for one in wide][:1]
     return [*lines, *next_lines(request, data)]
 

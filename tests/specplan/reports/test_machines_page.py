@@ -74,7 +74,8 @@ def test_a_machine_with_an_undecided_gain_waits_for_runs() -> None:
     row = {"rate": 5, "stable": True, "on_target": True, "tpot_ms": 9.0}
     fast |= {"rows": [row, row], "sentence": "Wait.", "details": ["Next: run K = 2."]}
     late = row | {"on_target": False}
-    slow |= {"rows": [late, late], "slo": {"tpot_ms": 8, "ttft_ms": None}, "sentence": "No."}
+    slow |= {"rows": [late, late], "slo": {"tpot_ms": 8, "ttft_ms": None}, "sentence": "No.",
+             "details": ["Next: run K = 3."]}  # fmt: skip
     assert machines_sentence([slow, fast]) == (
         "Take h100-sxm, TP 2: it carries 5 requests/s, and serves the most requests a GPU: 30/s "
         "with speculation, if runs confirm its gain (25 without)."
@@ -83,13 +84,18 @@ def test_a_machine_with_an_undecided_gain_waits_for_runs() -> None:
         "l40s, TP 1 misses TPOT at 5/s.", "h100-sxm, TP 2: Wait.", "Next: run K = 2.",
     ]  # fmt: skip
     slow["rows"] = [row, row]
-    second = "Second: l40s, TP 1, 13/s without speculation (8 with). The 90 % intervals of their "
+    second = ("Second: l40s, TP 1, 13/s without speculation (8 with). The "
+              "90 % intervals of their ")  # fmt: skip
     assert machines_details([slow, fast]) == [
-        f"{second}capacities overlap: measure both before you choose.",
-        "h100-sxm, TP 2: Wait.", "l40s, TP 1: No.", "Next: run K = 2.",
+        f"{second}capacities overlap: the second may carry as much. "
+        "Prices are not given, so requests a GPU rank.",
+        "h100-sxm, TP 2: Wait.", "l40s, TP 1: No.", "Next: run K = 2.", "Next: run K = 3.",
     ]  # fmt: skip
     apart = {**slow, f"{most}_without_high": 19.0}
-    assert machines_details([apart, fast])[0] == f"{second}capacities lie apart."
+    assert (
+        machines_details([apart, fast])[0]
+        == f"{second}capacities lie apart. Prices are not given, so requests a GPU rank."
+    )
 
 
 def test_a_machine_that_serves_the_rates_is_taken_before_one_that_carries_more() -> None:

@@ -40,7 +40,7 @@ def test_the_advice_names_k_its_rates_its_odds_and_the_capacity() -> None:
         f"Draft with K = 3 up to {answer['break_even_rate']:.3g} requests/s: requests are "
         f"{first:.2f} times as fast at 1.5/s (a gain is almost certain, over 99 %) and "
         f"{second:.2f} times as fast at 2/s (almost certain, over 99 %). At 3.5/s "
-        f"({lost:.2f} times) do not speculate. K = 3 moves the capacity from "
+        f"({lost:.2f} times with K = 3) do not speculate. K = 3 moves the capacity from "
         f"{without:.3g} to {most:.3g} requests/s ("
     )
     section = section_of(answer)
@@ -82,8 +82,8 @@ def test_undecided_traffic_asks_for_the_runs_that_its_flags_wait_for(tmp_path: P
     assert answer["flags"]["vllm"].startswith(f"# Undecided: run {runs} first and plan again;")
     row = answer["rows"][1]
     assert answer["details"][-2].startswith(
-        f"The high end at 5/s ({row['tpot_ms_high']:.1f} ms a token) is far above "
-        f"{row['tpot_ms']:.2f} because some servers launch "
+        f"The high end with K = 2 at 5/s ({row['tpot_ms_high']:.1f} ms a token) is far above "
+        f"the middle, {row['tpot_ms']:.2f}, because some servers launch "
     )
     # The runs of the last sentence, with numbers in place of MS and L, answer the question.
     runs = answer["details"][-1].split("and add ")[1].split(" to this")[0]
