@@ -67,13 +67,13 @@ def tune(
         return search.run()
 
 
-def _generating(target: str) -> EngineKind:
-    """Returns specplan's own decoder; its flags are a command that decodes with the target."""
+def _generating(target: str, temperature: float) -> EngineKind:
+    """Returns specplan's own decoder; its flags are a command that decodes as it was tuned."""
 
     def fixed(gamma: int, draft: Drafted, _: object, p_min: float | None) -> str:
         if p_min:  # `generate` has no such threshold
             return ""
-        words = ["--target", target] * (target != EMBEDDED) + ["--draft", draft.name]
+        words = ["--target", target, "--draft", draft.name, "--temperature", f"{temperature:g}"]
         return f"specplan generate {shlex.join(words)} --gamma {gamma}"
 
     return replace(OWN, exports=Exports("", fixed, None))
@@ -103,7 +103,7 @@ def _own(request: TuneOwn) -> Ready:
         setup["flags"] = f"threads={chosen_threads(request.threads)}"
         known = tuple(map(tuple, prompt_ids(how.text, embedded_tokenizer(), target)))
         none: Any = nullcontext  # a dry run serves nothing
-        with Bench(none, _generating(target), known, how) as bench:
+        with Bench(none, _generating(target, how.temperature), known, how) as bench:
             yield bench, setup, draft
         return
     from engines.servers.in_process import OwnServer
@@ -120,7 +120,7 @@ def _own(request: TuneOwn) -> Ready:
         subject = Subject(loaded.target, drafter_of(sampling), sampling, stopping)
         prompts = tuple(tuple(ids) for ids in loaded.prompts)
         setup["flags"] = f"threads={threads.count}"
-        decoder = _generating(target)
+        decoder = _generating(target, how.temperature)
         with Bench(
             lambda setting: nullcontext(OwnServer(subject, setting)), decoder, prompts, how
         ) as bench:

@@ -34,7 +34,11 @@ def observed_basis(drafts: int, cost: Cost) -> str:
     if cost.setting.load is not None or cost.posterior is not None:
         return text
     step = f"{1e3 * cost.step_seconds:.4g} ms a target step, " * cost.in_seconds
-    return f"{text.removesuffix('.')} ({step}c {cost.c:.3g})."
+    free = ", checking K + 1 tokens as fast as one" * cost.verification_free
+    return (
+        f"{text.removesuffix('.')} ({step}c {cost.c:.3g}{free}), taken as exact: intervals and "
+        "odds are of the acceptance."
+    )
 
 
 def rests_on(accepted: str, costs: Sequence[Cost], *, recorded: bool) -> str:

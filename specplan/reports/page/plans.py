@@ -56,9 +56,10 @@ def sureness(answer: Json) -> list[str]:
     if "improvement_factor_low" in answer:
         lines.append(f"Intervals: {percent()}.")
     elif answer["advised_gamma"] and answer.get("cost", {}).get("kind") != "profile":
+        free = ", and checking K + 1 tokens as fast as one" * answer["verification_free"]
         lines.append(
-            "No odds: acceptance and costs are taken as exact. Runs of your server (--run) give an "
-            "interval."
+            f"No odds: acceptance and costs are taken as exact{free}. Runs of your server (--run) "
+            "give an interval."
         )
     if answer.get("cap_binds"):
         lines.append("The largest K that was allowed is the best: a longer draft may gain.")

@@ -111,7 +111,8 @@ def test_an_observed_server_names_the_costs_that_were_stated(tmp_path: Path) -> 
     assert CliRunner().invoke(main, [*words, *costs]).exit_code == 0
     basis = (
         f"Rests on 1,259 counted drafts (read on {date.today()}) and your times (5.67 ms a target "
-        "step, c 0.0882)."
+        "step, c 0.0882, checking K + 1 tokens as fast as one), taken as exact: intervals and odds "
+        "are of the acceptance."
     )
     assert basis in path.read_text()
     # The page of its JSON has it, too.
