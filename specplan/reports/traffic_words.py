@@ -50,7 +50,8 @@ def traffic_sentence(answer: Traffic, data: Json, *, assumed: str) -> str:
     lengths = " or ".join(dict.fromkeys(f"K = {point['gamma']}" for point in gains))
     start = f"Draft with {lengths} {edge}: requests are {_speeds(gains)}"
     if answer.undecided:
-        start = f"{first}. With {lengths} requests may be {_speeds(gains)}, and faster {edge}"
+        start = f"{first}. With {lengths} requests may be {_speeds(gains)}"
+        start += f"; the best K of each rate gains {edge}"
     lost = [f"{at['rate']:g}/s ({at['speed_up']:.2f} times with K = {at['gamma']}"
             + f"; K = {gains[-1]['gamma']} is overloaded" * (gains[-1][_MOST] < at["rate"]) + ")"
             for at in carried if at not in gains and at["speed_up"] is not None]  # fmt: skip
