@@ -21,10 +21,6 @@ from specplan.reports.next_run import deciding, expected, next_runs, runs_text
 Words = TypeVar("Words")
 NO_DRAFT = "# gamma is 0: run the target without a draft"
 KEPT = "# The drafts seen ended early, as by a p-min: at p-min 0 they do not. Keep yours if so."
-_ASSUMED = """\
-# No kind of draft is named: these flags are for a separate draft model (other kinds: eagle3, mtp,
-# dflash, suffix, ngram).
-"""
 _CONTEXTS = """\
 # Servers choose by batch, not by context: take what fits your prompts. Releases of vLLM refuse a
 # schedule by batch and context (5 items an entry, proposed in July 2026, pull request 48944) and
@@ -61,11 +57,16 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
     gamma = gamma if kept is None else kept.run.gamma
     gamma = max((part.gamma for part in ranges), default=gamma)
     named = drafter.name or drafter.kind or drafter.model
-    priced = assumed = _ASSUMED * (load is None and not named and gamma > 0)
+    if load is None and not named and gamma > 0:
+        notice(
+            "the flags are for a separate draft model: `draft_kind` names another kind "
+            "(eagle3, mtp, dflash, suffix, ngram)"
+        )
+    priced = ""
     if len(rows) > 1:
         from specplan.reports.zero import zero_comment
 
-        priced += zero_comment(rows)
+        priced = zero_comment(rows)
     flags_at = partial(
         export,
         server,
@@ -81,7 +82,7 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
         raise ValueError(f"`server`: {does_not_fit(row.setting)}")
     flags = flags_at(gamma=gamma)
     if kept is not None:
-        return f"{kept_comment(kept)}\n{assumed}{flags}"
+        return f"{kept_comment(kept)}\n{flags}"
     if row.extrapolated_at(gamma):
         notice(f"gamma {gamma} is beyond what was observed: its speed-up is extrapolated")
     early = p_min == 0 and any(run.drafted is not None for run in row.cost.own_runs)

@@ -51,7 +51,9 @@ def machines_sentence(rows: Sequence[Json]) -> str:
     start = f"Take {names[best]}: it {goal}, and"
     if machine_fails(rows[best]):
         start = f"No machine {goal}. {names[best]}"
-    where, to_run = " within the targets" * within, rows[best].get("to_run")
+    share = 100 * rows[best].get("share", 0.0)
+    where = f" with {share:.0f} % of them within the targets" * within
+    to_run = rows[best].get("to_run")
     first = f" Runs of {to_run} and K = 0 must show whether to draft." if to_run else ""
     return f"{start} serves the most requests a GPU{where}: {_served(rows[best])}.{first}"
 

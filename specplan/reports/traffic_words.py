@@ -52,7 +52,8 @@ def traffic_sentence(answer: Traffic, data: Json, *, assumed: str) -> str:
     if answer.undecided:
         start = f"{first}. With {lengths} requests may be {_speeds(gains)}"
         start += f"; the best K of each rate gains {edge}"
-    lost = [f"{at['rate']:g}/s ({at['speed_up']:.2f} times with K = {at['gamma']}"
+    lost = [f"{at['rate']:g}/s ({'about ' * at['near_capacity']}{at['speed_up']:.2f} times with "
+            + f"K = {at['gamma']}"
             + f"; K = {gains[-1]['gamma']} is overloaded" * (gains[-1][_MOST] < at["rate"]) + ")"
             for at in carried if at not in gains and at["speed_up"] is not None]  # fmt: skip
     other = f" At {' and '.join(lost)} do not speculate." if lost else ""

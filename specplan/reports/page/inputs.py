@@ -17,6 +17,9 @@ from figures.drawing import short_name
 from reference.files import read_json
 from simulator.numerics.intervals import CONFIDENCE
 
+# Options that name the kind of draft.
+_DRAFT = {"--draft-kind", "--draft", "--draft-config", "--typical", "--profile"}
+_ASSUMED = "# For a separate draft model, as no kind of draft is named.\n"
 # The keys by which a command's JSON is recognised: all of one row.
 _KEYS = {
     "plan": ("advised_gamma", "curve"),
@@ -80,7 +83,8 @@ class Document:
         """Flags that set the advice, by server."""
         flags = dict(self.data.get("flags") or {})
         if isinstance(self.data.get("export"), str):
-            flags.setdefault(self.options.get("--export", "flags"), self.data["export"])
+            assumed = _ASSUMED * ("DRAFT" in self.data["export"] and not _DRAFT & {*self.options})
+            flags.setdefault(self.options.get("--export", "flags"), assumed + self.data["export"])
         return flags
 
     @property
