@@ -16,6 +16,7 @@ from specplan.options.command import Command, reads
 from specplan.options.declared import declare, option, rare, takes
 from specplan.options.values import integers, numbers
 from specplan.reports.bar import Bar
+from specplan.reports.table import folded
 from studies.bild import FALLBACKS, ROLLBACKS
 from studies.bild.request import ValidateBild
 
@@ -121,7 +122,8 @@ def speculative(request: Validate, form: ValidateForm) -> None:
     basis = measured_today(prompts, timings=means["repeats"])
     document = {"sentence": said, "basis": basis}
     document |= validation_json(SPECULATIVE, rows, summary=means)
-    answer(lambda: document, lambda: f"{summary_lines(means, measured)}\n{basis}", form=form)
+    text = f"{summary_lines(means, measured)}\n{folded(basis)}"
+    answer(lambda: document, lambda: text, form=form)
     if form.figure is not None:
         from figures.registry import FIGURES, save_image
 
@@ -143,7 +145,7 @@ def on_engine(request: ValidateEngine, form: EngineForm) -> None:
     basis = measured_today(validation.prompts, timings=validation.repeats, where=where)
     answer(
         lambda: validation_data(validation, basis),
-        lambda: f"{validation_text(validation, wide=form.wide)}\n{basis}",
+        lambda: f"{validation_text(validation, wide=form.wide)}\n{folded(basis)}",
         form=form,
     )
 
@@ -175,7 +177,7 @@ def bild(request: ValidateBild, form: Written) -> None:
         free_cores=threads.free,
         top_p=request.sampling.top_p,
     )
-    answer(lambda: document, lambda: f"{bild_text(sweeps, threads)}\n{basis}", form=form)
+    answer(lambda: document, lambda: f"{bild_text(sweeps, threads)}\n{folded(basis)}", form=form)
 
 
 @click.command(
