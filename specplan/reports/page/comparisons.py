@@ -25,7 +25,7 @@ from specplan.reports.verdict import deciding
 _SPEED = "speed-up"
 _COLUMNS = ("number", "A", "B", "B minus A", "shown by these prompts", "prompts that would show it")
 _OWN_BEST = "each at its best K"
-_OWN = " The last pair: each at its own best draft length."
+_OWN = " best: each at its own best K."
 _READ = (
     "Speed-ups over decoding without speculation. Predicted: from costs that were measured apart, "
     "with the acceptance of the measured texts; before the run: of other texts that the target "
@@ -40,7 +40,7 @@ def comparison_section(document: Document) -> Section:
     sides = {side.upper(): comparison[side] for side in "ab"}
     gains = [point for point in rows if point["number"].startswith(_SPEED)]
     names = [_setting(point["number"]).removeprefix(_SPEED).strip(", ") for point in gains]
-    names = [name.removeprefix("at gamma ") for name in names]
+    names = [name.removeprefix("at gamma ").replace(_OWN_BEST, "best") for name in names]
     bars = [
         bar
         for colour, side in enumerate("ab")
@@ -56,12 +56,13 @@ def comparison_section(document: Document) -> Section:
     )  # fmt: skip
     charts = [
         Chart("speed-up", "Speed-up of A and B",
-              "Bars of one draft length are paired." + _OWN * (_OWN_BEST in names), "K",
+              "Bars of one draft length are paired." + _OWN * ("best" in names), "K",
               "times the speed without speculation", bars,
               levels=[Threshold(1.0, "without speculation")], categories=names),
         Chart("difference", "Difference of speed-ups",
               f"B minus A on the same prompts, with {percent()} intervals. An interval that "
-              "contains 0 does not distinguish A from B.", "K", "B minus A", differences,
+              "contains 0 does not distinguish A from B.", "K",
+              "B minus A, times the speed without", differences,
               levels=[Threshold(0.0, "")], categories=names),
     ]  # fmt: skip
     cells = [

@@ -40,7 +40,10 @@ function lookedUp(grid, settings, factors) {
 function lookUp(grid, settings, field, figure) {
   const at = (axes, first) => axes.reduce((place, axis, i) => place * axis.values.length + (i === 0 ? first : settings[axis.key]), 0);
   const here = settings[grid.axes[0].key];
-  for (const output of grid.outputs) field(output.key).value = output.values[at(grid.axes.slice(0, output.axes), here)];
+  for (const output of grid.outputs) {
+    field(output.key).value = output.values[at(grid.axes.slice(0, output.axes), here)];
+    keepWhole(field(output.key));
+  }
   const series = grid.lines.map(({ name, values }, colour) => ({ name, colour, mark: "line", points: grid.along.map((x, i) => ({ x, y: values[at(grid.axes, i)], low: null, high: null })) }));
   const marks = series.slice(0, 1).map(({ points }) => [grid.axes[0].names[here], points[here].x, points[here].y]);
   drawChart(figure, { ...grid.chart, marks, series });

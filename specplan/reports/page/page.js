@@ -28,6 +28,7 @@ function layers(series, shade, index, shift) {
   const rings = series.mark === "rings";
   const dots = rings || series.mark === "dots";
   const main = { name: series.name, type: { bars: "bar", dots: "scatter", rings: "scatter" }[series.mark] ?? "line", data: points, color: shade, symbolSize: rings ? 12 + 6 * series.colour : dots ? 11 : 6, showSymbol: points.length < 20, lineStyle: { width: 2, type: series.mark === "dashed" ? "dashed" : "solid" }, barMaxWidth: 34, z: dots ? 5 : 3 };
+  if (dots) main.itemStyle = { opacity: 1 };
   if (rings) main.itemStyle = { color: "transparent", borderColor: shade, borderWidth: 2.5, opacity: 1 };
   if (dots) main.markLine = { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: shade, type: "solid", width: 2 }, data: bounded.map((point) => [{ coord: [point.x + shift, point.low] }, { coord: [point.x + shift, point.high] }]) };
   if (dots || bounded.length < 2) return [main];
@@ -42,16 +43,17 @@ function layers(series, shade, index, shift) {
 /** Returns the points of a line, and nine between each two. */
 const filled = (points) => [...points, ...points.slice(1).flatMap(([x, y], i) => [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9].map((part) => [points[i][0] + part * (x - points[i][0]), points[i][1] + part * (y - points[i][1])]))];
 
-/** Returns how the label of each mark is placed: on the side where it covers the fewest lines, levels and labels, and within the chart. points: of lines; all in pixels. */
+/** Returns how the label of each mark is placed: on the side where it covers the fewest lines, levels, rings of other marks and labels, and within the chart. points: of lines; all in pixels. */
 function labelled(marks, points, levels, wide) {
   const labels = [];
-  return marks.map(([text, x, y]) => {
+  return marks.map(([text, x, y], own) => {
+    const rings = marks.filter((_, i) => i !== own).map(([, left, top]) => [left, top]);
     const half = 4.2 * text.length, inside = Math.max(half, Math.min(wide + 20 - half, x));
     const sides = [["top", inside, y - 20], ["bottom", inside, y + 20], ["right", x + 14 + half, y], ["left", x - 14 - half, y]];
     const cost = ([, middle, centre]) => {
       const hit = ([left, top], [across, down] = [0, 0]) => Math.abs(left - middle) < half + across && Math.abs(top - centre) < 9 + down;
       const outside = middle - half < -4 || middle + half > wide + 24 || centre < -20;
-      return points.filter((point) => hit(point)).length + 20 * levels.filter((level) => hit([middle, level])).length + 50 * labels.filter(([left, top, across]) => hit([left, top], [across, 9])).length + 1000 * outside;
+      return points.filter((point) => hit(point)).length + 20 * levels.filter((level) => hit([middle, level])).length + 20 * rings.filter((ring) => hit(ring, [8, 8])).length + 50 * labels.filter(([left, top, across]) => hit([left, top], [across, 9])).length + 1000 * outside;
     };
     const [position, middle, centre] = sides.reduce((best, other) => (cost(other) < cost(best) ? other : best));
     labels.push([middle, centre, half]);
@@ -72,23 +74,32 @@ function place(chart, level, share, [low, high], width) {
   return places.reduce((best, other) => (covered(other) < covered(best) ? other : best))[0];
 }
 
-/** Returns how many lines a legend takes. */
-const rowsOf = (names, width) => names.map((name) => 7.5 * name.length + 45).reduce(([rows, used], wide) => (used + wide > width ? [rows + 1, wide] : [rows, used + wide]), [1, 0])[0];
+const pen = document.createElement("canvas").getContext("2d");
+
+/** Returns how many lines a chart's legend takes: names of 13 pixels, each with a sign and a gap. */
+function legendRows({ series }, width) {
+  pen.font = `13px ${getComputedStyle(document.body).fontFamily}`;
+  const wide = series.map(({ name }) => pen.measureText(name).width + 41);
+  return wide.length < 2 ? 0 : wide.reduce(([rows, used], each) => (used + each > width ? [rows + 1, each] : [rows, used + each]), [1, 0])[0];
+}
 
 function options(chart, width, height) {
   const [ink, faint, line, card] = ["ink", "faint", "line", "card"].map(colour);
   const ys = chart.series.flatMap((series) => series.points.flatMap((point) => [point.y, point.low ?? point.y, point.high ?? point.y]));
   const xs = [...chart.series.flatMap((series) => series.points.map((point) => point.x)), ...chart.spans.flatMap((span) => [span.first, span.last])];
-  // A single value has room on both sides.
+  const named = chart.categories.length > 0, bars = chart.series.some((series) => series.mark === "bars");
+  // A single value has room on both sides, and so has a dot or ring at an end, which would hide the axis.
   const lowest_x = Math.min(...xs), highest_x = Math.max(...xs), wider = lowest_x === highest_x;
-  const [first, last] = !wider ? [lowest_x, highest_x] : chart.logarithmic ? [lowest_x / 2, 2 * highest_x] : [lowest_x - 1, highest_x + 1];
+  const dotted = named ? [] : chart.series.flatMap((series) => (["dots", "rings"].includes(series.mark) ? series.points.map((point) => point.x) : []));
+  const room = (x) => (dotted.includes(x) ? 18 / (width - 82) : 0);
+  const [first, last] = chart.logarithmic
+    ? (wider ? [lowest_x / 2, 2 * highest_x] : [lowest_x * (lowest_x / highest_x) ** room(lowest_x), highest_x * (highest_x / lowest_x) ** room(highest_x)])
+    : (wider ? [lowest_x - 1, highest_x + 1] : [lowest_x - (highest_x - lowest_x) * room(lowest_x), highest_x + (highest_x - lowest_x) * room(highest_x)]);
   const share = (x) => (chart.logarithmic ? Math.log(x / first) / Math.log(last / first) : (x - first) / (last - first));
-  const side = chart.spans.length !== 1 ? "insideTop" : share(chart.spans[0].first) < 0.1 ? "insideTopLeft" : share(chart.spans[0].last) > 0.9 ? "insideTopRight" : "insideTop";
   const fits = (span) => (share(span.last) - share(span.first)) * (width - 82) > 7 * span.label.length;
   const areas = chart.spans.map((span) => [{ name: span.label, xAxis: span.first, label: { show: fits(span) }, itemStyle: { color: span.colour === null ? faint : colour(`colour-${span.colour % 8}`), opacity: 0.14 } }, { xAxis: span.last }]);
   const axis = { nameLocation: "middle", nameTextStyle: { color: faint, fontSize: 13 }, axisLabel: { color: faint, fontSize: 12 }, axisLine: { onZero: false, lineStyle: { color: line } }, splitLine: { lineStyle: { color: line, opacity: 0.6 } } };
-  const names = chart.series.map((series) => series.name), several = names.length > 1;
-  const named = chart.categories.length > 0, bars = chart.series.some((series) => series.mark === "bars");
+  const names = chart.series.map((series) => series.name), rows = legendRows(chart, width);
   // Dots of one category are side by side, so that their intervals do not hide each other.
   const shift = (index) => (named && !bars ? (index - (names.length - 1) / 2) * 0.14 : 0);
   const places = bars ? { type: "category", data: chart.categories }
@@ -103,7 +114,7 @@ function options(chart, width, height) {
   const label = { ...axis.axisLabel, hideOverlap: true, showMinLabel: end(first), showMaxLabel: end(last), formatter: bars ? undefined : named ? (x) => chart.categories[x] ?? "" : short, ...few };
   const heights = [...ys, ...chart.levels.map((level) => level.y)];
   const [lowest, highest] = [Math.min(0, ...heights), Math.max(...heights)];
-  const bottom = 52 + 14 * (lines - 1) + (several ? 22 * rowsOf(names, width) : 0);
+  const bottom = 52 + 14 * (lines - 1) + 22 * rows;
   const pixels = ([x, y]) => [share(x) * (width - 82), (highest - y) / (highest - lowest) * (height - 30 - bottom)];
   const drawn = chart.series.flatMap((series) => filled(series.points.map((point) => pixels([point.x, point.y]))));
   const labels = labelled(chart.marks.map(([text, x, y]) => [text, ...pixels([x, y])]), drawn, chart.levels.map((level) => pixels([first, level.y])[1]), width - 82);
@@ -113,7 +124,7 @@ function options(chart, width, height) {
     // A quotation mark in the name of a font would end an attribute of a downloaded SVG.
     textStyle: { fontFamily: getComputedStyle(document.body).fontFamily.replaceAll('"', "'") },
     grid: { left: 58, right: 24, top: 30, bottom },
-    legend: { show: several, data: names, bottom: 0, left: 0, textStyle: { color: faint, fontSize: 13 }, inactiveColor: line, selectedMode: true },
+    legend: { show: rows > 0, data: names, bottom: 0, left: 0, textStyle: { color: faint, fontSize: 13 }, inactiveColor: line, selectedMode: true },
     tooltip: { trigger: "axis", confine: true, extraCssText: "white-space: normal; max-width: min(20rem, 80vw)", backgroundColor: card, borderColor: faint, textStyle: { color: ink }, formatter: (found) => { const x = Number([found].flat()[0].value[0]); return tip(chart, named ? Math.round(x) : x); } },
     dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: "shift", moveOnMouseWheel: false, preventDefaultMouseMove: false, filterMode: "none" }],
     xAxis: { ...axis, ...places, name: chart.x, nameGap: 30 + 14 * (lines - 1), scale: true, splitLine: { show: false }, axisLabel: label },
@@ -122,7 +133,7 @@ function options(chart, width, height) {
       ...chart.series.flatMap((series, index) => layers(series, colour(`colour-${series.colour % 8}`), index, shift(index))),
       {
         type: "line", silent: true, symbol: "none", lineStyle: { opacity: 0 }, tooltip: { show: false }, z: 4, data: [[first, Math.min(...heights)], [last, Math.max(...heights)]],
-        markArea: { silent: true, label: { color: ink, position: side }, data: areas },
+        markArea: { silent: true, label: { color: ink, position: "top" }, data: areas },
         markLine: { silent: true, symbol: "none", lineStyle: { color: ink, width: 1, type: "dotted" }, data: levels },
       },
       { type: "scatter", silent: true, symbol: "circle", symbolSize: 17, itemStyle: { color: "transparent", borderColor: ink, borderWidth: 2 }, z: 6, data: chart.marks.map(([label, x, y], i) => ({ value: [x, y], label: { show: true, formatter: label, ...labels[i], color: ink, fontWeight: "bold", backgroundColor: colour("paper"), padding: 1 } })) },
@@ -134,6 +145,8 @@ function drawChart(figure, chart) {
   const picture = pictures.get(figure) ?? echarts.init(figure, null, { renderer: "svg" });
   pictures.set(figure, picture);
   figure.chart = chart;
+  // Further lines of a legend make a chart taller, and its plot no smaller.
+  figure.style.setProperty("--further", Math.max(0, legendRows(chart, figure.clientWidth) - 1));
   picture.resize();
   picture.setOption(options(chart, figure.clientWidth, figure.clientHeight), { notMerge: true });
 }
@@ -189,7 +202,8 @@ for (const figure of document.querySelectorAll("[data-chart]")) {
 }
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 printing.addEventListener("change", redraw);
-addEventListener("beforeprint", () => { for (const fold of document.querySelectorAll("details")) fold.open = true; });
+// Paper has no folds; the numbers of a chart of many points would fill pages of it.
+addEventListener("beforeprint", () => { for (const fold of document.querySelectorAll("details")) fold.open ||= fold.querySelectorAll("tr").length <= 40; });
 
 for (const button of document.querySelectorAll("button.copy")) {
   button.addEventListener("click", async () => {
@@ -215,8 +229,14 @@ for (const part of document.querySelectorAll(".wide")) {
   part.addEventListener("scroll", () => cut(part));
 }
 
-/** Keeps "K = 4", "90 %" and options in one line each. */
-for (const line of document.querySelectorAll(".answer > h2, .answer > p, .notes > p")) {
-  const parts = line.textContent.split(/(K = \d+|\d[\d.]* %|--[a-z][a-z-]*)/);
-  line.replaceChildren(...parts.map((text, i) => (i % 2 ? Object.assign(document.createElement("span"), { className: "whole", textContent: text }) : text)));
+const WHOLE = /(K = \d+|(?:± )?\d[\d.]* %|\d{4}-\d\d-\d\d|--[a-z][a-z-]*)/;
+/** Returns a text whose long words may be broken after a comma, slash or underscore. */
+const breakable = (text) => text.split(/(\S{28,})/).flatMap((word, i) => (i % 2 ? word.split(/(?<=[,/_])/).flatMap((part) => [part, document.createElement("wbr")]) : word));
+
+/** Keeps "K = 4", "90 %", dates and options in one line each. */
+function keepWhole(element) {
+  const found = document.createTreeWalker(element, NodeFilter.SHOW_TEXT), texts = [];
+  while (found.nextNode()) texts.push(found.currentNode);
+  for (const text of texts) text.replaceWith(...text.data.split(WHOLE).flatMap((part, i) => (i % 2 ? Object.assign(document.createElement("span"), { className: "whole", textContent: part }) : breakable(part))));
 }
+document.querySelectorAll("h1, h2, p:not(.tools, .spoken), pre, tbody .long, dd").forEach(keepWhole);

@@ -43,6 +43,19 @@ CUT = """[...document.querySelectorAll('.chart')].flatMap(chart => {
             || box.top < whole.top - 1 || box.bottom > whole.bottom + 1);
     }).map(text => text.textContent);
 })"""
+# Labels of charts that a second label covers, or a dot, ring or mark that is not theirs.
+COVERED = """[...document.querySelectorAll('.chart')].flatMap(chart => {
+    const boxes = (name) => [...chart.querySelectorAll(`svg ${name}`)]
+        .map(e => ({ text: e.textContent, ...e.getBoundingClientRect().toJSON() }));
+    const labels = boxes('text').filter(box => box.width > 0);
+    const dots = boxes('path').filter(box => box.width > 9 && box.width < 40
+        && Math.abs(box.width - box.height) < 1);
+    const meet = (one, other) => one.left < other.right - 1 && other.left < one.right - 1
+        && one.top < other.bottom - 2 && other.top < one.bottom - 2;
+    return labels.flatMap((label, i) => [...labels.slice(i + 1), ...dots]
+        .filter(box => box.text !== label.text && meet(label, box))
+        .map(box => `${label.text} and ${box.text || 'a dot'}`));
+})"""
 FACTOR = "improvement_factor"
 
 
@@ -109,6 +122,7 @@ def test_a_page_of_each_kind_is_drawn_readable_and_printable(
         page.wait_for_timeout(100)
         page.wait_for_function(DRAWN)
         assert page.evaluate(CUT) == []
+        assert page.evaluate(COVERED) == []
         assert page.evaluate("document.documentElement.scrollWidth") == width
     for slider in page.locator("input[type=range]").all():
         slider.press("ArrowRight")

@@ -118,8 +118,11 @@ def test_the_page_is_readable_without_errors_or_network(
     assert [url for url in requests if not url.startswith("data:")] == [address]
     whole = page.locator(".answer .whole")
     assert "K = " in " ".join(whole.all_text_contents())
-    heights = whole.evaluate_all("parts => parts.map(part => part.getClientRects().length)")
-    assert set(heights) == {1}
+    lines = "parts => parts.map(part => part.getClientRects().length)"
+    assert set(whole.evaluate_all(lines)) == {1}
+    options = page.locator("pre .whole", has_text="--")
+    assert set(options.evaluate_all(lines)) <= {0, 1}  # 0: folded
+    assert options.count() > 0
     # No element is wider than the screen, except those that scroll, and no text is tiny.
     assert page.evaluate("document.documentElement.scrollWidth") == width
     smallest = page.evaluate(
