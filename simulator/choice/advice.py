@@ -126,7 +126,7 @@ def advise(
     kept = _measured_choice(law, able & np.isin(gammas, timed), margin)
     likely = int((medians >= medians[top] - margin).argmax())
     at = likely if kept is None else kept
-    probability = float(law.exceeds(1.0)[at])
+    probability = float(law.only(np.arange(count) == at).exceeds(1.0)[0])
     undecided = not calibrated and kept is None and OPEN <= probability <= UNDECIDED
     # A gain of at most `near` is not worth a draft.
     gains = probability >= THRESHOLD and float(medians[top]) > margin
@@ -142,7 +142,7 @@ def advise(
         named=int(gammas[at]),
         best=int(gammas[top]) if medians[top] > 0 else 0,
         gain_probability=probability if float(law.deviation.max()) > _NOTHING else None,
-        certain=bool(law.quantile(0.05)[at] > 1),
+        certain=bool(law.interval()[0][at] > 1),
         undecided=undecided,
         measured=kept is not None,
         next_run=following,

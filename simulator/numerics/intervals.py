@@ -158,15 +158,15 @@ class Forecast:
         return cls(draws, np.cov(draws, rowvar=False).reshape(draws.shape[1], draws.shape[1]))
 
     @cached_property
-    def _rising(self) -> Floats:
-        """Draws of each logarithm in rising order, shape (n, draws): all quantiles follow."""
-        return np.sort(self.draws.T, axis=1)
+    def _ends(self) -> Floats:
+        """Lower end, median and upper end of each logarithm's interval, shape (3, n)."""
+        rising = np.sort(self.draws.T, axis=1)
+        return np.stack([quantiles(rising, share) for share in (ENDS[0], 0.5, ENDS[1])])
 
-    @cached_property
+    @property
     def medians(self) -> Floats:
         """Median of each logarithm, shape (n,)."""
-        count = len(self.draws)
-        return np.asarray(self._rising[:, (count - 1) // 2 : count // 2 + 1].mean(axis=1))
+        return self._ends[1]
 
     @property
     def deviation(self) -> Floats:
@@ -180,12 +180,12 @@ class Forecast:
 
     def quantile(self, share: float) -> Floats:
         """Returns a quantile of each quantity (not its logarithm), shape (n,); share in (0, 1)."""
-        return np.exp(quantiles(self._rising, share))
+        return np.exp(quantiles(np.sort(self.draws.T, axis=1), share))
 
     def interval(self) -> tuple[Floats, Floats, Floats]:
         """Returns lower end, median and upper end of each quantity's interval, shape (n,) each."""
-        low, high = ENDS
-        return self.quantile(low), self.quantile(0.5), self.quantile(high)
+        low, middle, high = np.exp(self._ends)
+        return low, middle, high
 
     def exceeds(self, level: float) -> Floats:
         """Returns each quantity's probability of being above a level (not a logarithm), shape (n,).
@@ -194,7 +194,8 @@ class Forecast:
         """
         count = len(self.draws)
         shares, at = (np.arange(count) + 0.5) / count, np.log(level)
-        below = [np.interp(at, column, shares, left=0.0, right=1.0) for column in self._rising]
+        rising = np.sort(self.draws.T, axis=1)
+        below = [np.interp(at, column, shares, left=0.0, right=1.0) for column in rising]
         return 1.0 - np.array(below)
 
     def exceeds_other(self, first: int, second: int, *, spread: float = inf) -> float:
@@ -236,6 +237,6 @@ class Forecast:
         if which.all():
             return self
         selected = Forecast(self.draws[:, which], self.covariance[np.ix_(which, which)])
-        if "_rising" in vars(self):  # sorted once
-            vars(selected)["_rising"] = self._rising[which]
+        if "_ends" in vars(self):  # sorted once
+            vars(selected)["_ends"] = self._ends[:, which]
         return selected
