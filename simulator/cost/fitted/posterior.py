@@ -163,10 +163,12 @@ class Posterior:
                 wide -= {0}
             some = sorted({0, *wide})
             many = self._laws(load, some, self.draws(WIDE))[1] if wide else allowed
-            for row, gamma in enumerate(every):
-                if gamma > 0 or self.bare is None:
-                    rising = many(some.index(gamma)) if gamma in wide else allowed(row)
-                    known[gamma] = conditioned(values[row], rising)
+            own = every if self.bare is None else missing
+            rising = [
+                many(some.index(gamma)) if gamma in wide else allowed(every.index(gamma))
+                for gamma in own
+            ]
+            known.update(zip(own, conditioned(values[len(every) - len(own) :], rising), strict=True))
         return np.stack([known[gamma] for gamma in gammas]).T
 
     def _laws(
@@ -224,16 +226,18 @@ class Posterior:
         return np.array([self._worked[load, gamma] for gamma in gammas])
 
 
-def conditioned(values: Floats, allowed: Floats) -> Floats:
-    """Returns equally likely draws of a value given that it is allowed, shape (N,).
+def conditioned(values: Floats, allowed: Sequence[Floats]) -> Floats:
+    """Returns equally likely draws of n values given that they are allowed, shape (n, N).
 
     The draw of rank r takes the quantile of (r + 1/2) / N among the allowed draws, so that draws of
     several quantities stay in step.
 
-    values: N draws without conditions. allowed: rising draws that meet them, at least 1.
+    values: N draws of each value without conditions, shape (n, N).
+    allowed: for each value, rising draws that meet its conditions, at least 1.
     """
-    if len(allowed) == len(values):
-        return values
-    draws = np.empty(len(values))
-    draws[order_of(values)] = spread(allowed, len(values))
+    count = values.shape[1]
+    rows = [row for row, rising in enumerate(allowed) if len(rising) != count]
+    draws = values.copy()
+    for row, order in zip(rows, order_of(values[rows]), strict=True):
+        draws[row, order] = spread(allowed[row], count)
     return draws
