@@ -161,7 +161,8 @@ def curve_of(
         gains = posterior.speed_ups(point, columns, np.exp(logs).tolist())
         gains = gains.blurred(noise).capped(np.log(gammas + 1.0))  # A block gives at most γ + 1.
         factors = np.exp(gains.medians)
-        ran = np.array([posterior.measured(point).get(gamma, np.nan) for gamma in columns])
+        measured = posterior.measured(point)
+        ran = np.array([measured.get(gamma, np.nan) for gamma in columns])
         impossible = np.isin(gammas, list(posterior.left_out(point)))
     limits = (acceptance.observed_gamma, cost.observed_gamma)
     observed = min((gamma for gamma in limits if gamma is not None), default=np.inf)

@@ -111,8 +111,8 @@ def _places(draws: int, share: Floats) -> tuple[NDArray[np.int64], NDArray[np.in
 def _between(
     rising: Floats, low: NDArray[np.int64], high: NDArray[np.int64], share: Floats
 ) -> Floats:
-    below = rising[..., low]
-    return np.asarray(below + (rising[..., high] - below) * share)
+    below = rising.take(low, axis=-1)
+    return np.asarray(below + (rising.take(high, axis=-1) - below) * share)
 
 
 # Column of `normal_column` that errors of an acceptance take.

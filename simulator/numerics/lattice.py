@@ -52,12 +52,16 @@ def normal_draws(first: int, count: int, draws: int = DRAWS) -> Floats:
 def order_of(values: Floats) -> NDArray[np.int64]:
     """Returns the places of up to WIDE draws, shape (..., n), in the order in which they rise.
 
-    `np.argsort` takes three times as long. Draws that differ by less than 2e-12 of their size may
-    change places.
+    `np.argsort` takes twice as long. Draws that differ by less than 2e-12 of their size may change
+    places.
     """
-    keys = values.view(np.int64)
+    bits = values.view(np.int64)
     # Integers that rise with the values; their last bits are replaced by the places.
-    keys = np.where(keys < 0, keys ^ np.iinfo(np.int64).max, keys) & ~_PLACES
+    keys = bits >> 63  # -1 for negative values
+    keys &= np.iinfo(np.int64).max
+    keys ^= bits
+    keys &= ~_PLACES
     keys |= np.arange(values.shape[-1])
     keys.sort()
-    return keys & _PLACES
+    keys &= _PLACES
+    return keys

@@ -8,9 +8,9 @@ and values (latent, indexed, recurrent) have no tables: the roofline prices them
 scales the time to read and write the logits of all new tokens, and gather them from GPUs.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 
 from simulator.cost.fitted.kernel_tables import KernelTables
 from simulator.cost.fitted.machine import DeployedMachine, Work, work
@@ -55,12 +55,11 @@ class KernelMachine(DeployedMachine):
 
     def draft_passes(self, load: LoadPoint, width: int) -> tuple[float, float, float]:
         draft, given = self.deployment.draft, self.deployment.draft_conditions
-        once = self._products(draft.once, draft.step, rows=load.batch, given=given)
-        turn = self._products(draft.in_turn, draft.step, rows=load.batch, given=given)
-        rows, sequences = load.batch * width, given.replica_batch(load.batch)
-        one = self._products(draft.step.multiplied, draft.step, rows=rows, given=given)
-        one += self._choosing(draft.step, sequences * width)
-        return one + self._cached(draft.step, load.context, sequences, given), once, turn
+        step, once, turn = self._drafting
+        sequences = given.replica_batch(load.batch)
+        one = step(load.batch * width) + self._choosing(draft.step, sequences * width)
+        one += self._cached(draft.step, load.context, sequences, given)
+        return one, once(load.batch), turn(load.batch)
 
     def layer_exchange(self, shape: ModelShape, tokens: int, given: Conditions) -> float:
         sent, seconds = sends_tokens(shape, given), 0.0
@@ -91,7 +90,7 @@ class KernelMachine(DeployedMachine):
     def prompt_work(self, tokens: float) -> Work:
         shape, given = self.deployment.target, self.deployment.conditions
         rows = CHUNK * given.dp
-        seconds = self._products(shape.multiplied, shape, rows=rows, given=given)
+        seconds = self._products(shape.multiplied, shape, given)(rows)
         seconds += super().exchanges(shape, CHUNK, given)
         return work(prompt=tokens * seconds / rows)
 
@@ -119,14 +118,16 @@ class KernelMachine(DeployedMachine):
     def _multiplying(self) -> Callable[[int], tuple[float, float]]:
         """Maps rows to the seconds of the target's products, without experts and of experts."""
         shape, given = self.deployment.target, self.deployment.conditions
-        parts = shape.without("embedding", "experts"), shape.only("experts")
+        others = self._products(shape.without("embedding", "experts"), shape, given)
+        routed = self._products(shape.only("experts"), shape, given)
+        return cache(lambda rows: (others(rows), routed(rows)))
 
-        @cache
-        def seconds(rows: int) -> tuple[float, float]:
-            others, routed = (self._products(part, shape, rows=rows, given=given) for part in parts)
-            return others, routed
-
-        return seconds
+    @cached_property
+    def _drafting(self) -> tuple[Callable[[int], float], ...]:
+        """Maps rows to the seconds of a draft pass's products, and of those in `draft_passes`."""
+        draft, given = self.deployment.draft, self.deployment.draft_conditions
+        parts = (draft.step.multiplied, draft.once, draft.in_turn)
+        return tuple(self._products(part, draft.step, given) for part in parts)
 
     @cached_property
     def _reading(self) -> Callable[[int, int], float]:
@@ -149,39 +150,45 @@ class KernelMachine(DeployedMachine):
         return _LOGIT_BYTES * tokens * shape.logits / self.deployment.hardware.bandwidth
 
     def _products(
-        self, weights: tuple[Weights, ...], shape: ModelShape, *, rows: int, given: Conditions
-    ) -> float:
-        """Returns the seconds to multiply `rows` tokens of all replicas by all of these weights."""
-        seconds = 0.0
+        self, weights: tuple[Weights, ...], shape: ModelShape, given: Conditions
+    ) -> Callable[[int], float]:
+        """Maps rows, the tokens of all replicas, to the seconds to multiply them by all weights."""
+        parts: list[tuple[float, Callable[[int], float]]] = []
         for matrix in weights:
             stored = matrix.stored_bytes / matrix.values if matrix.values else 0.0
             if matrix.experts:
                 sizes = {"hidden": shape.hidden, "inner": matrix.inner, "count": matrix.experts}
                 sizes |= {"active": matrix.active}
                 layer = 3 * matrix.experts * shape.hidden * matrix.inner  # gate, up and down
-                seconds += matrix.values / layer * self._experts(rows, stored, sizes, given)
+                routed = partial(self._experts, stored=stored, sizes=sizes, given=given)
+                parts.append((matrix.values / layer, routed))
                 continue
-            for outputs, inputs, count in matrix.products(
-                shape.hidden, layers=shape.layers, tp=given.tp
-            ):
-                sizes = {"rows": -(-rows // given.dp), "outputs": outputs, "inputs": inputs}
-                seconds += count * self._product(matrix.computed_in, stored, sizes)
-        return seconds
+            for *sides, count in matrix.products(shape.hidden, layers=shape.layers, tp=given.tp):
+                parts.append((count, self._product(matrix.computed_in, stored, *sides, given.dp)))
+        return lambda rows: sum((count * seconds(rows) for count, seconds in parts), 0.0)
 
-    def _product(self, computed_in: str, stored: float, sizes: Mapping[str, int]) -> float:
-        """Returns the time of one product.
+    def _product(
+        self, computed_in: str, stored: float, outputs: int, inputs: int, replicas: int
+    ) -> Callable[[int], float]:
+        """Maps rows to the time of one product.
 
         Tables have products of 8-bit weights with 8-bit activations. Products with 16-bit
         activations take this time or the arithmetic of 16-bit weights, the longer of both.
         """
-        seconds = self.tables.product(**sizes, stored=stored)
-        rates = self.deployment.hardware.peak_flops
-        if not 0.9 < stored < 1.5 or computed_in not in _WIDE or "fp8" not in rates:
-            return seconds
-        chunk = self.tables.product(**{**sizes, "rows": CHUNK}, stored=2.0)
-        return max(seconds, chunk * sizes["rows"] / CHUNK)
+        product = partial(self.tables.product, outputs=outputs, inputs=inputs)
+        rates, least = self.deployment.hardware.peak_flops, 0.0
+        if 0.9 < stored < 1.5 and computed_in in _WIDE and "fp8" in rates:
+            least = product(rows=CHUNK, stored=2.0) / CHUNK
 
-    def _experts(self, rows: int, stored: float, sizes: dict[str, int], given: Conditions) -> float:
+        def seconds(rows: int) -> float:
+            own = -(-rows // replicas)
+            return max(product(rows=own, stored=stored), least * own)
+
+        return seconds
+
+    def _experts(
+        self, rows: int, *, stored: float, sizes: dict[str, int], given: Conditions
+    ) -> float:
         """Returns the seconds of one layer's experts for `rows` tokens.
 
         They are the time of the fewer tokens that read as many experts in turn, and the arithmetic
