@@ -166,7 +166,7 @@ class Forecast:
     @property
     def medians(self) -> Floats:
         """Median of each logarithm, shape (n,)."""
-        return self._ends[1]
+        return np.asarray(self._ends[1])
 
     @property
     def deviation(self) -> Floats:

@@ -163,12 +163,15 @@ class KernelMachine(DeployedMachine):
                 routed = partial(self._experts, stored=stored, sizes=sizes, given=given)
                 parts.append((matrix.values / layer, routed))
                 continue
-            for *sides, count in matrix.products(shape.hidden, layers=shape.layers, tp=given.tp):
-                parts.append((count, self._product(matrix.computed_in, stored, *sides, given.dp)))
+            for outputs, inputs, count in matrix.products(
+                shape.hidden, layers=shape.layers, tp=given.tp
+            ):
+                sizes = {"outputs": outputs, "inputs": inputs, "replicas": given.dp}
+                parts.append((count, self._product(matrix.computed_in, stored, **sizes)))
         return lambda rows: sum((count * seconds(rows) for count, seconds in parts), 0.0)
 
     def _product(
-        self, computed_in: str, stored: float, outputs: int, inputs: int, replicas: int
+        self, computed_in: str, stored: float, *, outputs: int, inputs: int, replicas: int
     ) -> Callable[[int], float]:
         """Maps rows to the time of one product.
 

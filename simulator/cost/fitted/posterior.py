@@ -168,7 +168,9 @@ class Posterior:
                 many(some.index(gamma)) if gamma in wide else allowed(every.index(gamma))
                 for gamma in own
             ]
-            known.update(zip(own, conditioned(values[len(every) - len(own) :], rising), strict=True))
+            known.update(
+                zip(own, conditioned(values[len(every) - len(own) :], rising), strict=True)
+            )
         return np.stack([known[gamma] for gamma in gammas]).T
 
     def _laws(
@@ -204,9 +206,9 @@ class Posterior:
         if left := [gamma for gamma in gammas if (group, count, gamma) not in self._drawn]:
             scales = np.array(self.prior.jumps)[draws.scales, 0]
             columns = drawn([Place(load, gamma) for gamma in left], group, scales, self.prior)
-            self._drawn.update(((group, count, gamma), row.copy())
+            self._drawn.update(((group, count, gamma), row.astype(draws.precision))
                                for gamma, row in zip(left, columns.T, strict=True))  # fmt: skip
-        works = self._works(load, gammas)
+        works = self._works(load, gammas).astype(draws.precision)
         seconds = works[:, :-1] @ draws.parameters.T
         seconds += works[:, -1:]
         np.log(seconds, out=seconds)

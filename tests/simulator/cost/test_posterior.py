@@ -274,5 +274,8 @@ def test_a_stated_parameter_leaves_no_doubt_and_the_others_as_they_were() -> Non
 
 def test_conditioned_draws_are_quantiles_of_the_allowed_draws() -> None:
     """The quantiles of 1/8, 3/8, 5/8 and 7/8 between allowed draws at 1/4 and 3/4."""
-    drawn = conditioned(np.array([3.0, 1.0, 4.0, 2.0]), np.array([10.0, 20.0]))
-    assert drawn == pytest.approx([17.5, 10.0, 20.0, 12.5])
+    values, every = np.array([[3.0, 1.0, 4.0, 2.0], [-3.0, 1.0, -4.0, 0.0]]), np.arange(4.0)
+    of_two, again = conditioned(values, [np.array([10.0, 20.0]), np.array([10.0, 20.0])])
+    assert of_two == pytest.approx([17.5, 10.0, 20.0, 12.5])
+    assert again == pytest.approx([12.5, 20.0, 10.0, 17.5])
+    assert conditioned(values, [every, every]).tolist() == values.tolist()
