@@ -161,8 +161,7 @@ def curve_of(
         gains = posterior.speed_ups(point, columns, np.exp(logs).tolist())
         gains = gains.blurred(noise).capped(np.log(gammas + 1.0))  # A block gives at most γ + 1.
         factors = np.exp(gains.medians)
-        measured = posterior.measured(point)
-        ran = np.array([measured.get(gamma, np.nan) for gamma in columns])
+        ran = np.array([*map(posterior.measured(point).get, columns)], float)  # NaN for None
         impossible = np.isin(gammas, list(posterior.left_out(point)))
     limits = (acceptance.observed_gamma, cost.observed_gamma)
     observed = min((gamma for gamma in limits if gamma is not None), default=np.inf)
