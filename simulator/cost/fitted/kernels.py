@@ -184,8 +184,8 @@ class KernelMachine(DeployedMachine):
             least = product(rows=CHUNK, stored=2.0) / CHUNK
 
         def seconds(rows: int) -> float:
-            own = -(-rows // replicas)
-            return max(product(rows=own, stored=stored), least * own)
+            of_replica = -(-rows // replicas)
+            return max(product(rows=of_replica, stored=stored), least * of_replica)
 
         return seconds
 

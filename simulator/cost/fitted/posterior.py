@@ -163,14 +163,13 @@ class Posterior:
                 wide -= {0}
             some = sorted({0, *wide})
             many = self._laws(load, some, self.draws(WIDE))[1] if wide else allowed
-            own = every if self.bare is None else missing
+            updated = every if self.bare is None else missing
             rising = [
                 many(some.index(gamma)) if gamma in wide else allowed(every.index(gamma))
-                for gamma in own
+                for gamma in updated
             ]
-            known.update(
-                zip(own, conditioned(values[len(every) - len(own) :], rising), strict=True)
-            )
+            free = values[len(every) - len(updated) :]
+            known.update(zip(updated, conditioned(free, rising), strict=True))
         return np.stack([known[gamma] for gamma in gammas]).T
 
     def _laws(
