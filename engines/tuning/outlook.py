@@ -1,12 +1,13 @@
 """Forecasts for every γ at one load, from runs and prior knowledge, and the next run to make."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
+from functools import partial
 from math import exp, hypot, log
 
 import numpy as np
 from msgspec.structs import replace
 
-from engines.tuning.tuned import Advised, Tuned
+from engines.tuning.tuned import Advised, Declined, NotRun, Tuned
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import from_counts
 from simulator.choice.curve import baseline_seconds, token_seconds
@@ -60,17 +61,19 @@ class Outlook:
         at_load = [run for run in runs if run.load == load]
         posterior = posterior_of_runs(at_load) if costs is None else costs(at_load, load)
         cost = ParametricCost(posterior, load)
-        planned = plan(acceptance, cost, max_gamma=longest, worth=worth)
+        self._plan, self._worth = partial(plan, acceptance, cost, max_gamma=longest), worth
+        planned = self._plan(worth=worth)
         self.load, self.longest, self.advice = load, longest, planned.advice
         self._gains, self._plain = planned.curve.gains, baseline_seconds(cost)
         self._times = token_seconds(acceptance, cost, np.arange(1, longest + 1))
         used = [run for run in at_load if run.gamma not in posterior.left_out(load)]
         ran = [run.gamma for run in used if 0 < run.gamma <= longest]
         self._ran = sorted({run.gamma for run in used if run.gamma <= longest})
+        self._tried = {run.gamma for run in at_load}
         best = max(ran, key=lambda gamma: self.gain(gamma)[0], default=0)
         self.best_run = self.advice.named if self.advice.named in ran else best
         following = self._next(used, beyond=planned.most_gamma is not None)
-        self.next_gamma = None if following in {run.gamma for run in at_load} else following
+        self.next_gamma = None if following in self._tried else following
 
     def _next(self, at_load: Sequence[Run], *, beyond: bool) -> int | None:
         """Returns the γ to measure after runs at this load; None if none is worth its time.
@@ -102,9 +105,16 @@ class Outlook:
         """Returns the forecast speed-up over the baseline at a γ; 1 at γ = 0."""
         return (1.0, 1.0, 1.0) if gamma == 0 else _value(self._gains, gamma - 1)
 
-    def advised(self, gamma: int, measured: float | None) -> Advised:
-        """Returns the advice to run a γ; measured: milliseconds per token in the run of this γ."""
+    def advised(
+        self, gamma: int, measured: float | None, *, barred: Container[int] = ()
+    ) -> Advised:
+        """Returns the advice to run a γ.
+
+        measured: milliseconds per token in the run of this γ. barred: γ that are never tried.
+        """
         middle, low, high = self.gain(gamma)
+        beside = [other for other in (gamma - 1, gamma + 1) if other not in barred]
+        beside = [other for other in beside if 0 < other <= self.longest]
         return Advised(
             concurrency=self.load.batch,
             gamma=gamma,
@@ -116,6 +126,32 @@ class Outlook:
             faster_than={
                 other: self._faster(gamma, other) for other in self._ran if other != gamma
             },
+            not_run=tuple(
+                self._not_run(other, gamma)
+                for other in beside
+                if measured is not None and gamma > 0 and other not in self._tried
+            ),
+            declined=None if measured is None else self._declined(),
+        )
+
+    def _not_run(self, gamma: int, advised: int) -> NotRun:
+        middle, low, high = self.gain(gamma)
+        return NotRun(
+            gamma=gamma,
+            improvement_factor=middle,
+            improvement_factor_low=low,
+            improvement_factor_high=high,
+            faster_probability=self._faster(gamma, advised),
+        )
+
+    def _declined(self) -> Declined | None:
+        """Returns the run that would come next; None if it is worth its time, or there is none."""
+        best = None if self.next_gamma is not None else self._plan(worth=0.0).advice.next_run
+        if best is None or best.gamma in self._tried or best.gain >= self._worth:
+            return None
+        worth_percent = 100 * self._worth
+        return Declined(
+            gamma=best.gamma, gain_percent=best.gain_percent, worth_percent=worth_percent
         )
 
     def _faster(self, gamma: int, other: int) -> float:

@@ -227,7 +227,8 @@ class Search:
             if max(times, default=0) > 0:
                 apart = now.advice.gamma in self.bench.kind.off_line
                 gamma = now.best_run if apart else now.advice.gamma
-                advised_here = now.advised(gamma, times.get(gamma))
+                barred = self.bench.kind.off_line
+                advised_here = now.advised(gamma, times.get(gamma), barred=barred)
                 advised.append(with_threshold(self.tuned, advised_here))
         flags = self.bench.flags(advised, self._draft)
         self.tuned = replace(

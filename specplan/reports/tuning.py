@@ -22,19 +22,25 @@ def _at(tuned: Tuned, advised: Advised) -> str:
 def _draft(best: Advised) -> str:
     if not best.gamma:
         return "Do not speculate"
-    times = f"{interval(best, 'improvement_factor')} times the speed without speculation"
+    low, high = best.improvement_factor_low, best.improvement_factor_high
+    times = f"{best.improvement_factor:.2f} times the speed without speculation"
     named = f"K = {knobs(best)}"
-    return f"Draft {best.gamma} token{'s' * (best.gamma > 1)} per block ({named}): {times}"
+    return (
+        f"Draft {best.gamma} token{'s' * (best.gamma > 1)} per block ({named}): {times} "
+        f"({percent()}: {low:.2f} to {high:.2f})"
+    )
 
 
 def sureness(tuned: Tuned) -> list[str]:
-    """Returns sentences on the odds of a gain, and of the advised K against the next best one."""
+    """Returns sentences on the odds of a gain and against the next best K, and on K not run."""
     lines = []
     for best in tuned.advised:
         chance, against = best.gain_probability, _against(best, tuned.at(best.concurrency))
         gain = "" if chance is None else gain_text(chance)
         if gain or against:
             lines.append(_at(tuned, best) + " ".join(filter(None, [gain, against])))
+        if unrun := _not_run(best, over=tuned.next_gamma is None):
+            lines.append(_at(tuned, best) + " ".join(unrun))
     if tuned.advised and tuned.next_gamma is not None:
         lines.append(f"Not decided: gamma {tuned.next_gamma} is worth a run.")
     return lines
@@ -54,6 +60,29 @@ def _against(best: Advised, runs: Sequence[TunedRun]) -> str:
     text = f"K = {best.gamma} is faster than K = {rival} with a probability of {share}{compared}."
     smaller = rivals[rival] < 0.5 and best.gamma < rival
     return text + " Within 1 % the smaller K is advised." * smaller
+
+
+def _not_run(best: Advised, *, over: bool) -> list[str]:
+    """Returns why each K next to the advised one, and any further K, was not run.
+
+    over: whether no further run is worth its time.
+    """
+    lines = [
+        f"K = {other.gamma} was not run: it is expected to give {other.improvement_factor:.2f} "
+        f"times ({other.improvement_factor_low:.2f} to {other.improvement_factor_high:.2f}), and "
+        f"is faster than K = {best.gamma} with a probability of "
+        f"{percentage(other.faster_probability)}."
+        for other in best.not_run
+    ]
+    if (run := best.declined) is not None:
+        lines.append(
+            f"No further run is worth its time: the next one, of K = {run.gamma}, would gain "
+            f"{run.gain_percent:.2g} % of speed on average, less than --worth "
+            f"({run.worth_percent:g} %)."
+        )
+    elif over:
+        lines.append("No further run is worth its time.")
+    return lines
 
 
 def knobs(row: TunedRun | Advised) -> str:

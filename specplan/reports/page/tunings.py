@@ -18,6 +18,13 @@ _ADVICE = (
     "requests at once", "K", "speed-up", "odds of a gain", "ms per token",
     "odds to be faster than K",
 )  # fmt: skip
+# Names of settings whose own do not say what they are of.
+_INPUTS = {
+    "flags": "flags of every run",
+    "max_new_tokens": "tokens of a text",
+    "prompts": "the prompts (their hash)",
+}
+_THREADS = ("threads", "as --threads or OMP_NUM_THREADS state, else the free cores less 1")
 _FITTED = "Intervals: {}. Speed-ups are fitted to all runs, not ratios of two times."
 _MEDIAN = (
     "Measured times are at the median speed of the machine over all runs. A run after which the "
@@ -37,14 +44,24 @@ def tuning_section(document: Document) -> Section:
         about=_about(tuned.setup, document.file),
         headline=sentence(tuned),
         sure=[*sureness(tuned), _FITTED.format(percent(tuned.confidence))],
-        charts=[_path(at, group, several=several) for at, group in groups],
+        charts=[
+            _path(at, group, several=several, level=percent(tuned.confidence))
+            for at, group in groups
+        ],
         tables=[_advice(tuned), _runs(runs)],
         flags={engine: tuned.flags} if tuned.flags else {},
-        inputs=[(name, str(value)) for name, value in {**tuned.setup, "engine": engine}.items()],
+        inputs=_inputs({**tuned.setup, "engine": engine}),
         command=document.command,
         basis=_basis(tuned),
         notes=[_MEDIAN, *tuned.conflicts, *tuned.notes],
     )
+
+
+def _inputs(setup: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Returns names and values of the settings that all runs share."""
+    pairs = [(_INPUTS.get(name, name), str(value)) for name, value in setup.items()]
+    threads = [_THREADS] * str(setup.get("flags", "")).startswith("threads=")
+    return [*pairs, *threads]
 
 
 def _basis(tuned: Tuned) -> str:
@@ -72,22 +89,30 @@ def _about(setup: Mapping[str, object], file: str) -> str:
     return ", ".join(filter(None, [" drafted by ".join(filter(None, names)), engine, file]))
 
 
-def _path(concurrency: int, runs: list[TunedRun], *, several: bool) -> Chart:
-    """Returns the runs in their order: the forecast with its interval, and what came."""
+def _path(concurrency: int, runs: list[TunedRun], *, several: bool, level: str) -> Chart:
+    """Returns the runs in their order: the forecast with its interval, and what came.
+
+    level: confidence of the intervals, as text.
+    """
     lines: list[Series] = [
-        *series("expected", 1, (
+        *series("expected before the run", 1, (
             (at, run.expected_ms_per_token, run.expected_ms_per_token_low,
              run.expected_ms_per_token_high)
             for at, run in enumerate(runs)
         ), "dots"),
         *series("measured", 0, ((at, run.ms_per_token) for at, run in enumerate(runs)), "dots"),
     ]  # fmt: skip
-    names = [
-        f"{at}: {f'K {knobs(run)}' if run.gamma else 'none'}" for at, run in enumerate(runs, 1)
-    ]
+    names = [f"{at}: K = {knobs(run)}" for at, run in enumerate(runs, 1)]
     title = f"Runs{f' at {concurrency} at once,' * several} in their order"
-    return Chart(f"path-{concurrency}", title, "Each run, expected before it and measured.",
-                 "run", "milliseconds a token", lines, categories=names)  # fmt: skip
+    reading = (
+        "Left of each pair: the time that was expected before the run, from the runs before it; "
+        f"its vertical line is the {level} interval. Right: the time that the run took. "
+        "Nothing was expected of a first run."
+    )
+    return Chart(
+        f"path-{concurrency}", title, reading, "run", "milliseconds a token", lines,
+        categories=names,
+    )  # fmt: skip
 
 
 def _advice(tuned: Tuned) -> Table:

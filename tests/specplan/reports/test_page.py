@@ -109,7 +109,8 @@ def test_a_tuning_is_shown_with_its_advice_and_each_run_expected_and_measured(
     reported, tmp_path: Path
 ) -> None:
     page = reported(made_profile("d", alpha=0.8, c=0.1), t=(found := made_tuning()))
-    advised = [{**each, "p_min": 0.0} for each in json.loads(json.dumps(found["advised"]))]
+    unstated = {"p_min": 0.0, "not_run": [], "declined": None}
+    advised = [{**each, **unstated} for each in json.loads(json.dumps(found["advised"]))]
     [summary] = json.loads((tmp_path / "summary.json").read_text())["tunings"]
     assert summary == {"file": "t.json", "confidence": 0.9, "advised": advised}
     table = page[page.index('<p class="caption">Advice') :]
