@@ -10,8 +10,9 @@ import numpy as np
 from engines.counting import NOTHING
 from engines.engine import EngineRun, EngineServer, Prompts, Setting, run
 from engines.kind import Drafted, EngineKind
+from engines.tuning.advised import Advised
 from engines.tuning.request import Tuning
-from engines.tuning.tuned import Advised, Knobs, TunedRun
+from engines.tuning.tuned import Knobs, TunedRun
 from engines.turns import Runs, Write, run_in_turns
 from estimator.progress import SILENT, Progress, counted
 from estimator.timing.precision import Timing

@@ -7,7 +7,8 @@ from math import exp, hypot, log
 import numpy as np
 from msgspec.structs import replace
 
-from engines.tuning.tuned import Advised, Declined, NotRun, Tuned
+from engines.tuning.advised import Advised, Declined, NotRun
+from engines.tuning.tuned import Tuned
 from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import from_counts
 from simulator.choice.curve import baseline_seconds, token_seconds

@@ -7,9 +7,10 @@ from math import hypot, log
 
 from msgspec.structs import replace
 
+from engines.tuning.advised import Advised
 from engines.tuning.bench import Bench, NotObeyedError
 from engines.tuning.outlook import Costs, Outlook, with_threshold
-from engines.tuning.tuned import OF_ZERO, SPECULATING, Advised, Tuned, TunedRun, read_tuned
+from engines.tuning.tuned import OF_ZERO, SPECULATING, Tuned, TunedRun, read_tuned
 from estimator.prompts.prompts import prompts_hash
 from estimator.writing import write_json
 from simulator.cost.fitted.contradictions import contradictions

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from engines.tuning.tuned import Advised, Tuned, TunedRun
+from engines.tuning.advised import Advised
+from engines.tuning.tuned import Tuned, TunedRun
 from simulator.choice.odds import gain_text, percentage
 from simulator.numerics.intervals import percent
 from specplan.reports.table import GAMMA, MS, Column, folded, interval, table

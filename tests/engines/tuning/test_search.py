@@ -10,10 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from engines.kind import engine_kinds
+from engines.tuning.advised import Advised
 from engines.tuning.bench import Bench
 from engines.tuning.outlook import Outlook
 from engines.tuning.search import Search
-from engines.tuning.tuned import Advised, Tuned, TunedRun, read_tuned
+from engines.tuning.tuned import Tuned, TunedRun, read_tuned
 from estimator.settings import PromptSettings
 from estimator.writing import write_json
 from simulator.cost.fitted.runs import LoadPoint, Run
