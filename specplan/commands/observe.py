@@ -28,7 +28,7 @@ from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import chosen_cost, cost_kinds
 from specplan.options.plan_options import Followed, Observed, Sources, addresses
 from specplan.reports import observation as reports
-from specplan.reports.basis import observed_basis
+from specplan.reports.basis import observed_basis, observed_intervals
 from specplan.reports.draft_labels import DraftLabels
 from specplan.reports.drift import drift_json, drift_text
 from specplan.reports.flags import flags_of_plans
@@ -90,7 +90,9 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
         warn_of_sizes((row,))
         data |= {"sentence": running_text(row, gamma), "plan": plan_json(row)}
         data["basis"] = observed_basis(observation.drafts, row.cost)
-        text += "\n\n" + "\n".join(filter(None, [plan_text(row), folded(data["sentence"])]))
+        data["intervals"] = observed_intervals(row.cost, gamma)
+        said = map(folded, [data["sentence"], data["intervals"]])
+        text += "\n\n" + "\n".join(filter(None, [plan_text(row), *said]))
         if lengths is not None:
             text += "\n\n" + reports.lengths_text(data["by_request"])
         if reading.server is not None:

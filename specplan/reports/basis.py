@@ -7,6 +7,7 @@ from datetime import date
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.plan import Plan
 from simulator.cost.cost import Cost
+from simulator.numerics.intervals import percent
 
 # The exact source of costs, in brackets.
 SOURCE = re.compile(r" \([^()]*\)")
@@ -30,14 +31,28 @@ def basis_text(acceptance: Acceptance, costs: Sequence[Cost]) -> str:
 
 def observed_basis(drafts: int, cost: Cost) -> str:
     """Returns the evidence of a plan for an observed server; drafts: that were counted."""
-    text = rests_on(f"{drafts:,} counted drafts (read on {date.today()})", [cost], recorded=False)
+    return rests_on(f"{drafts:,} counted drafts (read on {date.today()})", [cost], recorded=False)
+
+
+def observed_intervals(cost: Cost, gamma: int) -> str:
+    """Returns what intervals and odds of a plan for an observed server leave out, and the remedy.
+
+    cost: if its uncertainty is known, nothing is left out, and the text is "".
+    gamma: draft length of the server.
+    """
     if cost.setting.load is not None or cost.posterior is not None:
-        return text
+        return ""
     step = f"{1e3 * cost.step_seconds:.4g} ms a target step, " * cost.in_seconds
     free = ", checking K + 1 tokens as fast as one" * cost.verification_free
+    times = (
+        f"your times ({step}c {cost.c:.3g}{free}) are"
+        if cost.in_seconds
+        else (f"your c ({cost.c:.3g}{free}) is")
+    )
     return (
-        f"{text.removesuffix('.')} ({step}c {cost.c:.3g}{free}), taken as exact: intervals and "
-        "odds are of the acceptance."
+        f"Intervals ({percent()}) and odds are of the acceptance only: {times} taken as exact. "
+        "To cover times, too, state runs in their place: --run gamma=0,tpot=MS and --run "
+        f"gamma={gamma},tpot=MS,length=L, each with error=PERCENT if its error is not 2 %."
     )
 
 

@@ -22,6 +22,11 @@ _CONTEXTS: list[Column[dict[str, Any]]] = [
     ("tokens/call", "{length:.2f}"),
     (percent(), "{low:.2f} to {high:.2f}"),
 ]
+# How the acceptance rate and the accepted share of drafted tokens are related.
+ALPHA = (
+    "alpha is the chance of a token before which all were accepted. The share also counts the "
+    "tokens after a rejection, and falls with gamma."
+)
 _SINCE = {
     "metrics": "since the server started, including its warm-up",
     "log": "in the lines of its log",
@@ -125,8 +130,9 @@ def observation_text(
             iid = f"; positions differ by no more than chance (p = {p_value:.2g})"
     lines += [
         f"Tokens per target call {observation.block_efficiency:.3f}; accepted over drafted "
-        f"{observation.accepted_fraction:.3f}, which falls with gamma.",
+        f"{observation.accepted_fraction:.3f}.",
         f"alpha_iid {'at least ' * observation.is_lower_bound}{observation.alpha_iid}{iid}.",
+        ALPHA,
     ]
     lines += times_lines(observation)
     if (drafting := data["draft_ms_per_block"]) is not None:

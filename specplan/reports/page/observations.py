@@ -8,9 +8,10 @@ from engines.observing.drift import Drift, Moved
 from simulator.choice.odds import percentage
 from simulator.numerics.intervals import percent
 from specplan.reports.drift import drift_text
+from specplan.reports.observation import ALPHA
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import Chart, Section, Table, Threshold, number, ranged, series
-from specplan.reports.page.plans import EXPORT, curve_chart, curve_table, sureness
+from specplan.reports.page.plans import EXPORT, INTERVALS, curve_chart, curve_table, sureness
 from specplan.reports.table import cells
 from specplan.reports.trees import batch_columns
 
@@ -28,8 +29,7 @@ def observation_section(document: Document) -> Section:
     observed, source = document.data, document.data["source"]
     plan = observed.get("plan")
     length = f"{observed['block_efficiency']:.2f} tokens per call at K = {observed['gamma']}"
-    share = f"{100 * observed['accepted_fraction']:.0f} % of {observed['drafted']:,} drafted tokens"
-    sure = [f"Accepted: {share}, in {observed['drafts']:,} drafts."]
+    sure = [_accepted(observed)]
     if observed.get("iid_consistent") is False:
         sure.append("Positions are not accepted equally often, and plans count that.")
     further = [name for name in _RATES if observed[name]]
@@ -54,7 +54,9 @@ def observation_section(document: Document) -> Section:
     charts = [chart] * bool(lines)
     if plan is not None:
         charts.insert(0, curve_chart(plan, plan["curve"]))
-        sure = [observed.get("sentence") or "", f"Observed: {length}.", *sureness(plan), *sure]
+        said, covered = observed.get("sentence") or "", observed.get("intervals")
+        lines = [covered if covered and line == INTERVALS else line for line in sureness(plan)]
+        sure = [said, *lines, f"Observed: {length}.", *sure]
     if observed.get("drift") is not None:
         sure.insert(0, _drift(observed["drift"]))
     charts += _history(observed.get("history") or ())
@@ -86,6 +88,16 @@ def observation_section(document: Document) -> Section:
         notes=[] if plan is None else plan["notes"],
         basis="" if plan is None else document.basis,
     )
+
+
+def _accepted(observed: Json) -> str:
+    """Returns the accepted share of drafted tokens, the acceptance rate, and how both differ."""
+    share = f"{100 * observed['accepted_fraction']:.0f} % of {observed['drafted']:,} drafted tokens"
+    counted, alpha = f"Accepted: {share}, in {observed['drafts']:,} drafts", observed["alpha_iid"]
+    if alpha is None:
+        return f"{counted}."
+    least = "at least " * observed["alpha_iid_is_lower_bound"]
+    return f"{counted}; α {least}{_rate(alpha)}. {ALPHA.replace('alpha', 'α')}"
 
 
 def _why(rows: Sequence[Json]) -> list[str]:

@@ -50,11 +50,14 @@ def _explorer(answer: Json) -> dict[str, Any] | None:
     return position_grid(answer) or plan_grid([answer], {})
 
 
+INTERVALS = f"Intervals: {percent()}."
+
+
 def sureness(answer: Json) -> list[str]:
     """Returns how sure the advice is, at which level its intervals are, and if K is limited."""
     lines = list(answer["sure"])
     if "improvement_factor_low" in answer:
-        lines.append(f"Intervals: {percent()}.")
+        lines.append(INTERVALS)
     elif answer["advised_gamma"] and answer.get("cost", {}).get("kind") != "profile":
         free = ", and checking K + 1 tokens as fast as one" * answer["verification_free"]
         lines.append(

@@ -60,20 +60,20 @@ def test_the_first_run_is_of_a_draft_even_where_a_loss_is_advised() -> None:
 @pytest.mark.parametrize("name", ["cheap drafts", "usual", "dear drafts"])
 def test_a_search_says_why_no_further_gamma_was_run(name: str) -> None:
     engine = ENGINES[name]
-    found = searched(engine, made_tuning(worth=2.0))
-    [advised] = found.advised
+    tuned = searched(engine, made_tuning(worth=2.0))
+    [advised] = tuned.advised
     beside = {advised.gamma - 1, advised.gamma + 1} - {0, 17}  # at most 16 are tried
-    assert {other.gamma for other in advised.not_run} == beside - {*gammas(found)}
+    assert {other.gamma for other in advised.not_run} == beside - {*gammas(tuned)}
     for other in advised.not_run:
         true = engine.token_seconds(0) / engine.token_seconds(other.gamma)
         assert other.improvement_factor == pytest.approx(true, rel=0.05)
         assert 0 < other.faster_probability < 1
-    said, reason = " ".join(tuned_text(found, dry_run=False).split()), "."
+    said, reason = " ".join(tuned_text(tuned, dry_run=False).split()), "."
     if name == "dear drafts":
         assert advised.declined is None  # no other is likely enough to be faster
     else:
         assert advised.declined is not None
-        assert advised.declined.gamma not in gammas(found)
+        assert advised.declined.gamma not in gammas(tuned)
         assert advised.declined.gain_percent < advised.declined.worth_percent == 2.0
         reason = f": the next one, of K = {advised.declined.gamma}, would gain"
     assert f"No further run is worth its time{reason}" in said
@@ -82,9 +82,9 @@ def test_a_search_says_why_no_further_gamma_was_run(name: str) -> None:
 
 
 def test_a_search_that_is_not_over_declines_no_run() -> None:
-    found = searched(ENGINES["cheap drafts"], made_tuning(max_runs=1))
-    assert found.next_gamma is not None
-    assert found.advised[0].declined is None
+    tuned = searched(ENGINES["cheap drafts"], made_tuning(max_runs=1))
+    assert tuned.next_gamma is not None
+    assert tuned.advised[0].declined is None
 
 
 def test_a_higher_worth_ends_the_search_earlier_and_no_more_runs_are_made_than_allowed() -> None:

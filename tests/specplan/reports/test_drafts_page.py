@@ -109,17 +109,28 @@ def test_an_observed_server_names_the_costs_that_were_stated(tmp_path: Path) -> 
     path = tmp_path / "observed.html"
     costs = ["--target-ms", "5.67", "--draft-ms", "0.5", "--page", str(path)]
     assert CliRunner().invoke(main, [*words, *costs]).exit_code == 0
-    basis = (
-        f"Rests on 1,259 counted drafts (read on {date.today()}) and your times (5.67 ms a target "
-        "step, c 0.0882, checking K + 1 tokens as fast as one), taken as exact: intervals and odds "
-        "are of the acceptance."
-    )
+    basis = f"Rests on 1,259 counted drafts (read on {date.today()}) and your times."
     assert basis in path.read_text()
     # The page of its JSON has it, too.
     answer = tmp_path / "observed.json"
     answer.write_text(CliRunner().invoke(main, [*words, *costs[:4], "--json"]).stdout)
     [document] = read_inputs([answer]).documents
     assert section(document).basis == basis
+    [covered] = [line for line in section(document).sure if line.startswith("Intervals")]
+    assert covered.startswith(
+        "Intervals (90 %) and odds are of the acceptance only: your times (5.67 ms a target step, "
+        "c 0.0882, checking K + 1 tokens as fast as one) are taken as exact. To cover times, too, "
+        "state runs in their place: --run gamma=0,tpot=MS and --run gamma=4,tpot=MS,length=L, each "
+    )
+    printed = CliRunner().invoke(main, [*words, *costs[:4]]).stdout
+    assert covered.replace("K", "gamma") in " ".join(printed.split()).replace("K", "gamma")
+    assert "Accepted: 44 % of 4,916 drafted tokens" in " ".join(section(document).sure)
+
+
+def test_an_observed_plan_from_runs_covers_the_times() -> None:
+    words = ["observe", str(EXAMPLES / "answers.jsonl"), "--gamma", "4", "--run"]
+    printed = CliRunner().invoke(main, [*words, "gamma=0,tpot=2.9,error=3", "--json"]).stdout
+    assert json.loads(printed)["intervals"] == ""
 
 
 def test_a_draft_that_prompts_distinguish_stands_alone() -> None:
