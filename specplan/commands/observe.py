@@ -28,16 +28,14 @@ from specplan.options.inputs.profile import Profiled
 from specplan.options.kinds import chosen_cost, cost_kinds
 from specplan.options.plan_options import Followed, Observed, Sources, addresses
 from specplan.reports import observation as reports
-from specplan.reports.basis import observed_basis, observed_intervals
 from specplan.reports.draft_labels import DraftLabels
 from specplan.reports.drift import drift_json, drift_text
 from specplan.reports.flags import flags_of_plans
-from specplan.reports.kept import running_text, today_line
+from specplan.reports.kept import today_line
 from specplan.reports.live import Live
-from specplan.reports.observed_times import run_text, unknown_gamma
+from specplan.reports.observed_times import observed_plan_json, run_text, unknown_gamma
 from specplan.reports.output import warn
 from specplan.reports.plan import plan_text, warn_of_sizes
-from specplan.reports.plans import plan_json
 from specplan.reports.table import folded
 
 FOLLOWED_SECONDS = 10.0
@@ -88,9 +86,7 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
         text = f"{folded(today_line(run, asking.runs, stated=observation.stated_gamma))}\n{text}"
     if row is not None:
         warn_of_sizes((row,))
-        data |= {"sentence": running_text(row, gamma), "plan": plan_json(row)}
-        data["basis"] = observed_basis(observation.drafts, row.cost)
-        data["intervals"] = observed_intervals(row.cost, gamma)
+        data |= observed_plan_json(row, observation)
         said = map(folded, [data["sentence"], data["intervals"]])
         text += "\n\n" + "\n".join(filter(None, [plan_text(row), *said]))
         if lengths is not None:

@@ -9,6 +9,11 @@ from simulator.choice.plan import Plan
 from simulator.cost.cost import Cost
 from simulator.numerics.intervals import percent
 
+# How the acceptance rate and the accepted share of drafted tokens are related.
+ALPHA = (
+    "alpha is the chance of a token before which all were accepted. The share also counts the "
+    "tokens after a rejection, and falls with gamma."
+)
 # The exact source of costs, in brackets.
 SOURCE = re.compile(r" \([^()]*\)")
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from engines.observing.drift import Drift, Expected, drift
 from specplan.reports.drift import drift_json
-from specplan.reports.kept import running_text
 from specplan.reports.observation import observation_json
-from specplan.reports.plans import plan_json
+from specplan.reports.observed_times import observed_plan_json
 
 if TYPE_CHECKING:
     from prometheus_client.core import GaugeMetricFamily
@@ -46,7 +45,7 @@ class Live:
         moved = _since(first, observation)
         data = observation_json(observation, seconds=self._seconds)
         if plan is not None:
-            data |= {"sentence": running_text(plan, observation.gamma), "plan": plan_json(plan)}
+            data |= observed_plan_json(plan, observation)
         data["drift"] = drift_json(moved, best_gamma=None if plan is None else plan.advised_gamma)
         self._history.append({"clock": clock, **moved._asdict(), "moved": None})
         del self._history[:-_MOST_INTERVALS]

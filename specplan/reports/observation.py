@@ -10,6 +10,7 @@ from engines.observing.by_request import RequestLengths
 from engines.observing.observation import Observation
 from estimator.profiles.parts import Estimate
 from simulator.numerics.intervals import CONFIDENCE, percent
+from specplan.reports.basis import ALPHA
 from specplan.reports.flags import KEPT, NO_DRAFT
 from specplan.reports.kept import KEPT_RUN
 from specplan.reports.observed_times import steps_lines, times_json, times_lines
@@ -22,11 +23,6 @@ _CONTEXTS: list[Column[dict[str, Any]]] = [
     ("tokens/call", "{length:.2f}"),
     (percent(), "{low:.2f} to {high:.2f}"),
 ]
-# How the acceptance rate and the accepted share of drafted tokens are related.
-ALPHA = (
-    "alpha is the chance of a token before which all were accepted. The share also counts the "
-    "tokens after a rejection, and falls with gamma."
-)
 _SINCE = {
     "metrics": "since the server started, including its warm-up",
     "log": "in the lines of its log",

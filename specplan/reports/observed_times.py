@@ -6,7 +6,11 @@ from typing import Any
 from engines.kind import engine_kinds
 from engines.observing.by_batch import AtBatch, by_batch, lines_of
 from engines.observing.observation import Observation
+from simulator.choice.plan import Plan
 from simulator.cost.fitted.runs import Run
+from specplan.reports.basis import observed_basis, observed_intervals
+from specplan.reports.kept import running_text
+from specplan.reports.plans import plan_json
 from specplan.reports.table import MS, TOKENS, Column, table
 
 # Rows of the table by batch, those with the most lines; JSON has all.
@@ -30,6 +34,19 @@ def times_json(observation: Observation) -> dict[str, Any]:
             }
             for batch in by_batch(lines_of(timed))
         ],
+    }
+
+
+def observed_plan_json(plan: Plan, observation: Observation) -> dict[str, Any]:
+    """Returns the JSON fields of a plan for an observed server: advice, evidence and what is exact.
+
+    intervals: a sentence on times that are taken as exact; "" if intervals cover the times.
+    """
+    return {
+        "sentence": running_text(plan, observation.gamma),
+        "plan": plan_json(plan),
+        "basis": observed_basis(observation.drafts, plan.cost),
+        "intervals": observed_intervals(plan.cost, observation.gamma),
     }
 
 

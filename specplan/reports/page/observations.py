@@ -7,8 +7,8 @@ from typing import Any
 from engines.observing.drift import Drift, Moved
 from simulator.choice.odds import percentage
 from simulator.numerics.intervals import percent
+from specplan.reports.basis import ALPHA
 from specplan.reports.drift import drift_text
-from specplan.reports.observation import ALPHA
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import Chart, Section, Table, Threshold, number, ranged, series
 from specplan.reports.page.plans import EXPORT, INTERVALS, curve_chart, curve_table, sureness
@@ -55,8 +55,8 @@ def observation_section(document: Document) -> Section:
     if plan is not None:
         charts.insert(0, curve_chart(plan, plan["curve"]))
         said, covered = observed.get("sentence") or "", observed.get("intervals")
-        lines = [covered if covered and line == INTERVALS else line for line in sureness(plan)]
-        sure = [said, *lines, f"Observed: {length}.", *sure]
+        odds = [covered if covered and line == INTERVALS else line for line in sureness(plan)]
+        sure = [said, *odds, f"Observed: {length}.", *sure]
     if observed.get("drift") is not None:
         sure.insert(0, _drift(observed["drift"]))
     charts += _history(observed.get("history") or ())
