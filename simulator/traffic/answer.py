@@ -12,8 +12,15 @@ from simulator.choice.schedule import Range, schedule
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import ENDS
 from simulator.traffic.demand import LatencyTargets, Requests
+from simulator.traffic.one_setting import RateChoices, rate_choices
 from simulator.traffic.pair import Pair
-from simulator.traffic.policy import Simulated, one_gamma, scheduled, simulations
+from simulator.traffic.policy import (
+    Simulated,
+    max_rate_by_batch,
+    one_gamma,
+    scheduled,
+    simulations,
+)
 from simulator.traffic.row import Interval, TrafficRow, loses
 from simulator.traffic.server import Doubt
 from simulator.traffic.steady import Steady, steady, trusted
@@ -60,6 +67,7 @@ class Traffic:
     within_targets: largest rates that meet targets, with and without speculation; None: no target.
     at_share: largest rates at which a share of the requests meets them, in the same order.
     schedule: advised γ by batch size.
+    choices: γ by rate, and for all rates.
     simulated: simulation results per policy, for each rate that the server sustains.
     draws: number of posterior draws behind the intervals. If the inputs are exact, it is 0 and all
       intervals are None.
@@ -72,6 +80,7 @@ class Traffic:
     break_even: float | None
     within_targets: tuple[float, float] | None
     schedule: tuple[Range, ...]
+    choices: RateChoices
     at_share: tuple[float, float] | None = None
     simulated: tuple[Simulated, ...] = ()
     draws: int = 0
@@ -152,6 +161,7 @@ def answer(request: TrafficRequest) -> Traffic:
                 pair, arrived, gammas, rate=rate, gamma=advice.named, seed=seed
             )
     slots = pair.drafting.max_batch(demand)
+    choices = rate_choices(pair, drawn, targets, rates, crossing)
     exact = Traffic(
         rows=tuple(rows),
         max_rate=replicas * most,
@@ -160,6 +170,7 @@ def answer(request: TrafficRequest) -> Traffic:
         within_targets=None if targets is None else _all(pair.rates_within(targets), replicas),
         at_share=None if targets is None else _all(pair.rates_at(targets, request.share), replicas),
         schedule=schedule(dict(enumerate(gammas[:slots, 0].tolist(), start=1))),
+        choices=choices.times(replicas),
         simulated=tuple(replace(run, rate=replicas * run.rate) for run in simulated),
         uncalibrated=not pair.calibrated,
     )
@@ -183,7 +194,8 @@ def _by_batch(pair: Pair, gammas: NDArray[np.int64], gamma: int, rate: float) ->
     """Returns the state with γ by batch size; gamma: the best fixed one, 0: no speculation."""
     if gamma == 0 or (gammas == gamma).all():
         return pair.under(gamma, rate) if gamma > 0 else None
-    return steady(one_gamma(pair, gammas, gamma), pair.demand, gamma, rate)
+    state = steady(one_gamma(pair, gammas, gamma), pair.demand, gamma, rate)
+    return replace(state, max_rate=max_rate_by_batch(pair, gammas))
 
 
 def _all(rates: tuple[float, float], replicas: int) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from simulator.traffic.demand import Requests, SimulationResult
 from simulator.traffic.events import serve
 from simulator.traffic.pair import Pair
 from simulator.traffic.server import Server, by_batch
+from simulator.traffic.steady import max_rate
 
 # Drafted tokens per block, of all steps or as an array that broadcasts to (slots, kinds).
 Gammas = int | NDArray[np.int64]
@@ -106,6 +107,15 @@ def one_gamma(pair: Pair, policy: NDArray[np.int64], gamma: int) -> Server:
     seconds = server.seconds.copy()
     seconds[..., gamma] = seconds[..., slots, chosen] * steps
     return replace(server, seconds=seconds)
+
+
+def max_rate_by_batch(pair: Pair, policy: NDArray[np.int64]) -> Floats:
+    """Returns the capacity under a policy by batch size, which has one γ once all slots are taken.
+
+    policy: γ by batch size, shape (slots, 1).
+    """
+    full = int(policy[pair.drafting.max_batch(pair.demand) - 1, 0])
+    return max_rate(pair.drafting, pair.demand, full)
 
 
 def _gains(pair: Pair) -> Floats:

@@ -85,7 +85,10 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
     (served,) = answers
 
     def further() -> dict[str, object]:
-        more = {"grid": target_grid(served.request), "flags": _flags(questions, answers, ())}
+        more = {
+            "grid": target_grid(served.request, served),
+            "flags": _flags(questions, answers, ()),
+        }
         return {**more, "by_rate": traffic_by_rate(served.request, served)}
 
     answer(served.json, lambda: str(served), form=form, further=further)

@@ -48,7 +48,8 @@ def row_note(point: Json) -> str:
 
 def row_remark(point: Json) -> str:
     """Returns the marks of a row written out, for pages."""
-    marks = {"!": "beyond captured graphs", "~": "times are inexact near the capacity"}
+    near = "simulated" if point.get("simulated") else "times are inexact"
+    marks = {"!": "beyond captured graphs", "~": f"{near} near the capacity"}
     return ", ".join(marks.get(note, note) for note in row_note(point).split(", "))
 
 
@@ -72,13 +73,15 @@ def _milliseconds(name: str) -> Callable[[Json], str]:
 
 
 def _if_stable(point: Json, name: str, form: str) -> str:
-    return shown(point[name] if point["stable"] else None, form)
+    return shown((point.get("simulated") or point)[name] if point["stable"] else None, form)
 
 
 def _per_token(point: Json) -> str:
     """Returns the time per token with its interval, whose high end may be an overload."""
     if not point["stable"]:
         return f"overloaded (max {point['most_requests_per_second']:.3g}/s)"
+    if served := point.get("simulated"):
+        return shown(served["tpot_ms"])
     low, high = point["tpot_ms_low"], point["tpot_ms_high"]
     if point["tpot_ms"] is None or low is None:
         return shown(point["tpot_ms"])

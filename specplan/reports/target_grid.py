@@ -9,7 +9,7 @@ import numpy as np
 
 from simulator.traffic.answer import Traffic, TrafficRequest
 from simulator.traffic.demand import LatencyTargets
-from simulator.traffic.row import loses
+from simulator.traffic.rate_ranges import range_at
 
 # Rates up to this share of the larger capacity, and how many.
 _MOST, _RATES = 1.05, 24
@@ -20,15 +20,15 @@ _TARGETS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.6, 2.0, 2.5, 3.0)
 _DIGITS = 4
 
 
-def target_grid(request: TrafficRequest) -> dict[str, Any] | None:
+def target_grid(request: TrafficRequest, answer: Traffic) -> dict[str, Any] | None:
     """Returns K and the share of requests within targets by rate and target, as JSON.
 
     The shares are of the closed form, at the K of each rate. None without latency targets.
 
     rates: requests per second of all replicas; the stated ones are among them.
     tpot_ms, ttft_ms: targets in milliseconds; [None] where none is stated.
-    gamma, advised, undecided: K of each rate, whether it is advised, and whether it must be
-      measured first.
+    gamma, advised, undecided, likely: K of each rate, whether it is advised, whether it must be
+      measured first, and whether a gain is most probable.
     share, share_without: shape (rates, tpot_ms, ttft_ms), flattened.
     """
     targets, pair = request.targets, request.pair
@@ -36,15 +36,9 @@ def target_grid(request: TrafficRequest) -> dict[str, Any] | None:
         return None
     rates = _rates(request)
     rates_of_replica = [rate / request.replicas for rate in rates]
-    advice = pair.advice(rates_of_replica, request.drawn)
-    gammas = [choice.named for choice in advice]
+    choices = [range_at(answer.choices.ranges, rate) for rate in rates]
+    gammas = [choice.gamma for choice in choices]
     states = {gamma: pair.under(gamma, rates_of_replica) for gamma in {0, *gammas}}
-    within = {gamma: np.atleast_1d(state.within(targets)) for gamma, state in states.items()}
-    lost = [
-        loses(choice, stable=bool(states[choice.named].stable[at]),
-              met=bool(within[choice.named][at]), met_without=bool(within[0][at]))
-        for at, choice in enumerate(advice)
-    ]  # fmt: skip
     tokens, firsts = _around(targets.token_seconds), _around(targets.first_seconds)
     shares = []
     for token, first in product(tokens, firsts):
@@ -62,8 +56,9 @@ def target_grid(request: TrafficRequest) -> dict[str, Any] | None:
         "tpot_ms": milliseconds[0],
         "ttft_ms": milliseconds[1],
         "gamma": gammas,
-        "advised": [choice.gamma > 0 and not no for choice, no in zip(advice, lost, strict=True)],
-        "undecided": [choice.undecided and not no for choice, no in zip(advice, lost, strict=True)],
+        "advised": [choice.verdict == "gain" for choice in choices],
+        "undecided": [choice.verdict in ("measure", "unlikely") for choice in choices],
+        "likely": [choice.drafts for choice in choices],
         "share": both[0].ravel().tolist(),
         "share_without": both[1].ravel().tolist(),
     }
@@ -80,7 +75,7 @@ def traffic_by_rate(request: TrafficRequest, answer: Traffic) -> list[dict[str, 
     points = (*even, *request.rates, *(answer.within_targets or ()), answer.break_even or most)
     rates = sorted({rate for rate in points if 0 < rate <= most})
     at = np.array(rates) / request.replicas
-    named = [choice.named for choice in pair.advice(at)]
+    named = [range_at(answer.choices.ranges, rate).gamma for rate in rates]
     states, rows = {gamma: pair.under(gamma, at) for gamma in {0, *named}}, []
     for place, (rate, gamma) in enumerate(zip(rates, named, strict=True)):
         for way in (gamma, 0):

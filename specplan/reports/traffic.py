@@ -1,6 +1,7 @@
 """Tables and JSON of `specplan traffic`: steady states at each rate, and simulated arrivals."""
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 from simulator.numerics.intervals import CONFIDENCE
@@ -9,12 +10,14 @@ from simulator.traffic.pair import Pair
 from simulator.traffic.row import Interval, TrafficRow
 from simulator.traffic.steady import CHUNKS_TRUSTED, PROMPTS_TRUSTED, TRUSTED, Steady
 from specplan.reports.deployment import ranges_json
+from specplan.reports.rate_choices import choices_json
 from specplan.reports.rate_rows import rate_columns, row_note, simulated_columns
-from specplan.reports.simulated import simulated_json
+from specplan.reports.simulated import add_speed_ups, simulated_json
 from specplan.reports.table import folded, possible, table
 from specplan.reports.traffic_limits import assumption, prompts_per_second, server_lines, zero_json
 from specplan.reports.traffic_words import details, few_overloaded, remarks, traffic_sentence
 
+_MOST = "most_requests_per_second"
 _DECODED = "of the time in which a request is decoded"
 # By the share of the capacity up to which times are trusted: in per cent, why, and what is longer.
 _SHORT = {
@@ -33,7 +36,7 @@ _RISK = (
 
 
 def traffic_json(request: TrafficRequest, answer: Traffic) -> dict[str, Any]:
-    demand, most = request.pair.demand, "most_requests_per_second"
+    demand, most = request.pair.demand, _MOST
     data: dict[str, Any] = {
         "prompt_tokens": demand.prompt_tokens,
         "output_tokens": demand.output_tokens,
@@ -47,10 +50,8 @@ def traffic_json(request: TrafficRequest, answer: Traffic) -> dict[str, Any]:
         "confidence": CONFIDENCE,
         "most_sequences": request.pair.drafting.max_batch(demand),
         "schedule": ranges_json(answer.schedule, undecided=answer.undecided),
+        **choices_json(answer),
     }
-    for plain, drafting in zip(data["rows"][::2], data["rows"][1::2], strict=True):
-        both = plain["stable"] and drafting["stable"] and drafting["gamma"]
-        drafting["speed_up"] = plain["request_ms"] / drafting["request_ms"] if both else None
     if answer.within_targets is not None:
         both = ("slo_requests_per_second", "slo_requests_per_second_without")
         data |= dict(zip(both, answer.within_targets, strict=True))
@@ -59,6 +60,7 @@ def traffic_json(request: TrafficRequest, answer: Traffic) -> dict[str, Any]:
         data |= {**dict(zip(names, answer.at_share, strict=True)), "share": request.share}
     if request.arrivals is not None:
         data["simulated"] = [simulated_json(request, simulation) for simulation in answer.simulated]
+    add_speed_ups(data["rows"], data.get("simulated") or (), output_tokens=demand.output_tokens)
     data["to_run"] = " and ".join(f"K = {gamma}" for gamma in answer.to_run * answer.undecided)
     data["sentence"] = traffic_sentence(answer, data, assumed=assumption(request.pair))
     data["details"] = details(request, answer, data)
@@ -86,7 +88,7 @@ def fine_print(request: TrafficRequest, answer: Traffic, data: Mapping[str, Any]
     gammas = {row.gamma for row in answer.rows} - {0}
     lines = remarks(request, answer, data)
     if near and answer.simulated:
-        lines.append("~ Near the capacity these times are inexact: take the simulated ones.")
+        lines.append("~ Near the capacity the closed form is inexact: these times are simulated.")
     elif near:
         share, why, longer = _SHORT[min(row.trusted for row in near)]
         start = f"~ Above {share} % of the capacity these times may be too short{why}"
@@ -112,7 +114,7 @@ def _row_json(pair: Pair, row: TrafficRow) -> dict[str, Any]:
         "tokens_per_second": row.tokens_per_second,
         "stable": row.stable,
         "replicas_needed": row.replicas_needed,
-        "most_requests_per_second": row.most_requests,
+        _MOST: row.most_requests,
         "near_capacity": row.near_capacity,
         "most_sequences": most,
         "beyond_graphs": pair.wall is not None and bool(pair.wall.beyond(batch, row.gamma)),
@@ -132,14 +134,12 @@ def _by_batch_json(pair: Pair, row: TrafficRow, state: Steady) -> dict[str, floa
     seconds, fixed = (
         float(loaded.request_seconds(pair.demand)[0]) for loaded in (state, row.state)
     )
-    both = row.stable and bool(state.stable[0])
-    # K by batch is one K once all slots are taken: its capacity is at most the best one.
-    most = min(float(state.max_rate), max(float(pair.max_rate), float(pair.max_rate_without)))
+    both = row.stable and isfinite(seconds)
     return {
         "tpot_ms": 1e3 * float(state.token_seconds[0]) if pair.demand.output_tokens > 1 else None,
         "ttft_ms": 1e3 * float(state.first_seconds[0]),
         "request_ms": 1e3 * seconds,
-        "most_requests_per_second": row.replicas * most,
+        _MOST: row.replicas * float(state.max_rate),
         "faster_percent": 100 * (fixed / seconds - 1) if both else None,
     }
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from simulator.numerics.intervals import percent
 from simulator.traffic.answer import TrafficRequest
 from simulator.traffic.pair import Pair
 from specplan.reports.replica_flags import SLOTS
@@ -74,16 +73,13 @@ def zero_lines(plain: float | None, zero: Mapping[str, float | None] | None) -> 
         return []
     above = f"Above {plain:.3g} requests/s" if plain > 0 else "At every rate"
     edge = zero["break_even_rate"]
-    drafts = "drafts nothing (K = 0)"
+    drafts = "it should draft nothing (K = 0)"
     if edge is None:
-        drafts = "goes on drafting"
+        drafts = "it should go on drafting"
     elif edge > 0:
-        drafts = f"goes on drafting up to {edge:.3g} requests/s, and then {drafts}"
-    slower = " is slower than that even at K = 0:" * (edge is None or edge > plain)
-    return [
-        f"{above} a server without speculation is the fastest. One that was started with its draft"
-        f"{slower} until it is restarted it {drafts}."
-    ]
+        drafts = f"it should draft up to {edge:.3g} requests/s, and nothing above (K = 0)"
+    slower = ", because its draft costs time even at K = 0" * (edge is None or edge > plain)
+    return [f"{above} restart a server without its draft{slower}; until then {drafts}."]
 
 
 def prompts_per_second(request: TrafficRequest) -> float:
@@ -108,16 +104,3 @@ def prompts_lines(plain: float, prompts: float) -> list[str]:
         f"speculation ({plain:.3g} of {prompts:.3g} requests/s): drafts shorten only the rest. "
         "Cached prompts, or servers apart for them, gain more."
     ]
-
-
-def crossing_lines(crossing: float | None, ends: Sequence[float] | None) -> list[str]:
-    """Returns up to which rate speculation shortens requests, if that is in doubt.
-
-    crossing: the rate, 0: at no rate, None: at every rate. ends: its interval; None: exact.
-    """
-    if ends is None or ends[0] >= ends[1]:
-        return []
-    rates: dict[float | None, str] = {None: "at every rate", 0: "at no rate"}
-    rate = rates.get(crossing, f"up to {crossing or 0:.3g} requests/s")
-    between = f"{percent()}: {ends[0]:.3g} to {ends[1]:.3g}".replace("inf", "every rate")
-    return [f"Most probably speculation shortens requests {rate} ({between})."]

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator.choice.advice import NEAR
 from simulator.choice.odds import certainty, percentage
 from simulator.numerics.intervals import percent
 from simulator.traffic.answer import Traffic, TrafficRequest
 from specplan.reports.lengths import listed
 from specplan.reports.next_run import LAUNCHES, WIDE, next_line
+from specplan.reports.rate_choices import one_setting_lines, ranges_lines, ranges_words
 from specplan.reports.traffic_limits import (
-    crossing_lines,
     prompts_lines,
     prompts_per_second,
     zero_lines,
@@ -23,7 +22,7 @@ _MOST = "most_requests_per_second"
 
 
 def traffic_sentence(answer: Traffic, data: Json, *, assumed: str) -> str:
-    """Returns the advice: K, its gain by rate, how sure that is, and what it does to the capacity.
+    """Returns the advice: K, its gain by rate, how sure that is, and where drafts lose.
 
     data: the JSON object of the answer, without this sentence.
     assumed: the assumption behind all rates, after a comma; "" if there is none.
@@ -42,22 +41,36 @@ def traffic_sentence(answer: Traffic, data: Json, *, assumed: str) -> str:
     first = f"Undecided: run {', '.join(f'K = {k}' for k in answer.to_run)} and K = 0 first"
     if not gains:
         confirmed = ", if runs confirm it" * answer.undecided
-        edge = f"Drafts gain only below {crossing:.3g} requests/s{confirmed}. " if crossing else ""
+        edge = f" Drafts gain only below {crossing:.3g} requests/s{confirmed}." if crossing else ""
         first *= any(point["undecided"] for point in carried)
-        return f"{_no_gain(first, data, carried)}. {edge}{_change(drafting[-1], without)}"
-    every = {None: "at every rate below the capacity", 0: "at these rates"}
-    edge = every.get(crossing, f"up to {crossing or 0:.3g} requests/s") + assumed
-    lengths = " or ".join(dict.fromkeys(f"K = {point['gamma']}" for point in gains))
-    start = f"Draft with {lengths} {edge}: requests are {_speeds(gains)}"
+        return f"{_no_gain(first, data, carried)}.{edge}"
     if answer.undecided:
-        start = f"{first}. With {lengths} requests may be {_speeds(gains)}"
-        start += f"; the best K of each rate gains {edge}"
-    lost = [f"{at['rate']:g}/s ({'about ' * at['near_capacity']}{at['speed_up']:.2f} times with "
-            + f"K = {at['gamma']}"
-            + f"; K = {gains[-1]['gamma']} is overloaded" * (gains[-1][_MOST] < at["rate"]) + ")"
-            for at in carried if at not in gains and at["speed_up"] is not None]  # fmt: skip
+        lengths = " or ".join(dict.fromkeys(f"K = {point['gamma']}" for point in gains))
+        start = f"{first}. With {lengths} requests may be {_speeds(gains)}{assumed}"
+    else:
+        start = f"Draft with {_where(gains, data)}{assumed}: requests are {_speeds(gains)}"
+    lost = [
+        _lost(at, gains[-1]) for at in carried if at not in gains and at["speed_up"] is not None
+    ]
     other = f" At {' and '.join(lost)} do not speculate." if lost else ""
-    return f"{start}.{other} {_change(gains[-1], without)}"
+    return f"{start}.{other}"
+
+
+def _where(gains: Sequence[Json], data: Json) -> str:
+    """Returns the K to draft with, and up to which rates; gains: rows at which drafts gain."""
+    ranges = data["ranges"]
+    if {point["gamma"] for point in gains} <= {part["gamma"] for part in ranges}:
+        return ranges_words(data)
+    return " or ".join(dict.fromkeys(f"K = {point['gamma']}" for point in gains))
+
+
+def _lost(point: Json, gaining: Json) -> str:
+    """Returns a rate at which drafts lose, and by how much; gaining: a row at which they gain."""
+    served = point["simulated"] is not None
+    about, how = "about " * (point["near_capacity"] and not served), ", simulated" * served
+    text = f"{about}{point['speed_up']:.2f} times with K = {point['gamma']}{how}"
+    text += f"; K = {gaining['gamma']} is overloaded" * (gaining[_MOST] < point["rate"])
+    return f"{point['rate']:g}/s ({text})"
 
 
 def _no_gain(first: str, data: Json, carried: Sequence[Json]) -> str:
@@ -93,17 +106,6 @@ def _speeds(points: Sequence[Json]) -> str:
     return " and ".join(parts)
 
 
-def _change(point: Json, without: float) -> str:
-    """Returns what a K does to the capacity, which is `without` requests/s without speculation."""
-    fixed, by_batch = point[_MOST], point["by_batch"][_MOST]
-    more = f"; {by_batch:.3g} if K changes with the batch" * (by_batch > (1 + NEAR) * fixed)
-    change = f"{100 * (fixed / without - 1):+.0f} %".replace("-0", "0")
-    return (
-        f"K = {point['gamma']} moves the capacity from {without:.3g} to {fixed:.3g} requests/s "
-        f"({change}{more})."
-    )
-
-
 def _left_out(rows: Sequence[Json]) -> list[float]:
     """Returns the rates that overload the server both ways, without the first two of them."""
     both = zip(rows[::2], rows[1::2], strict=True)
@@ -123,16 +125,11 @@ def details(request: TrafficRequest, answer: Traffic, data: Json) -> list[str]:
 
     data: see `traffic_sentence`.
     """
-    interval, without = (
-        "" if ends is None else f" ({percent()}: {ends[0]:.3g} to {ends[1]:.3g})"
-        for ends in (answer.max_rate_interval, answer.max_rate_without_interval)
-    )
-    most = request.pair.max_rates()
-    largest = f" at K = {request.pair.gammas[int(most.argmax())]}" if most.any() else ""
     lines = [
-        f"Largest capacity with one K at all batches: {answer.max_rate:.3g} requests/s{largest}"
-        f"{interval}; without speculation: {answer.max_rate_without:.3g}{without}.",
-        *crossing_lines(answer.break_even, answer.break_even_interval),
+        *ranges_lines(data, answer.break_even_interval),
+        *one_setting_lines(data),
+        *zero_lines(answer.break_even, data["zero"]),
+        _capacities(request, answer, data),
     ]
     if request.replicas > 1:
         lines.insert(0, f"Rates and capacities are of {request.replicas} replicas together.")
@@ -149,10 +146,31 @@ def details(request: TrafficRequest, answer: Traffic, data: Json) -> list[str]:
     return [*lines, *next_lines(request, data)]
 
 
+def _capacities(request: TrafficRequest, answer: Traffic, data: Json) -> str:
+    """Returns the capacities without speculation, of each K that is shown, and of the best one."""
+    interval, without = (
+        "" if ends is None else f" ({percent()}: {ends[0]:.3g} to {ends[1]:.3g})"
+        for ends in (answer.max_rate_interval, answer.max_rate_without_interval)
+    )
+    most = request.pair.max_rates()
+    largest = request.pair.gammas[int(most.argmax())] if most.any() else 0
+    shown = {point["gamma"]: point[_MOST] for point in data["rows"] if point["gamma"]}
+    others = [f"{rate:.3g} with K = {gamma}" for gamma, rate in shown.items() if gamma != largest]
+    if largest:
+        others.append(f"{answer.max_rate:.3g} with K = {largest}{interval}, the most of any K")
+    by_batch = max(
+        (point["by_batch"][_MOST] for point in data["rows"] if point["gamma"]), default=0
+    )
+    changing = f"; {by_batch:.3g} if K changes with the batch" * (len(data["schedule"]) > 1)
+    return (
+        f"Capacity: {answer.max_rate_without:.3g} requests/s without speculation{without}, "
+        f"{', '.join(others)}{changing}."
+    )
+
+
 def remarks(request: TrafficRequest, answer: Traffic, data: Json) -> list[str]:
     """Returns what a page folds: where other choices are best, and what limits the server."""
     lines = [
-        *zero_lines(answer.break_even, data["zero"]),
         *prompts_lines(answer.max_rate_without, prompts_per_second(request)),
     ]
     if answer.within_targets is not None:

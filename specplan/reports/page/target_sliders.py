@@ -22,7 +22,7 @@ def target_explorer(grid: Json | None, rate: float, targets: Mapping[str, float]
     steps = {"rate": rates, "tpot": grid["tpot_ms"], "ttft": grid["ttft_ms"]}
     labels = {"rate": "requests a second", "tpot": "TPOT target, ms", "ttft": "TTFT target, ms"}
     moved = {key: values for key, values in steps.items() if values != [None]}
-    states = zip(grid["gamma"], grid["advised"], grid["undecided"], strict=True)
+    states = zip(*(grid[key] for key in ("gamma", "advised", "undecided", "likely")), strict=True)
     advice = [_advice(*state) for state in states]
     shares = {"with speculation": grid["share"], "without": grid["share_without"]}
     start = {"rate": rates.index(rate)}
@@ -54,9 +54,10 @@ def target_explorer(grid: Json | None, rate: float, targets: Mapping[str, float]
     }  # fmt: skip
 
 
-def _advice(gamma: int, advised: bool, undecided: bool) -> str:
+def _advice(gamma: int, advised: bool, undecided: bool, likely: bool) -> str:
     if undecided:
-        return f"undecided: measure K = {gamma}"
+        start = "undecided" if likely else "no gain is likely"
+        return f"{start}: measure K = {gamma}"
     return f"{gamma}" if advised else f"do not speculate (K = {gamma} shown)"
 
 

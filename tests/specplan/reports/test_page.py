@@ -96,8 +96,9 @@ def test_a_server_under_traffic_has_its_capacity_its_rows_and_its_charts(reporte
     assert f"{found['break_even_rate']:.3g} requests/s" in headline(page)
     most = "most_requests_per_second"
     ends = [found[f"{most}_{end}"] for end in ("low", "high")]
-    capacity = f"{found[most]:.3g} requests/s at K = 2 (90 %: {ends[0]:.3g} to {ends[1]:.3g})"
-    assert f"Largest capacity with one K at all batches: {capacity}" in page
+    capacity = f"{found[most]:.3g} with K = 2 (90 %: {ends[0]:.3g} to {ends[1]:.3g}), the most of"
+    assert " requests/s without speculation (90 %: " in page
+    assert capacity in page
     for point in found["rows"]:
         cell = f"<td>{point['tpot_ms']:.2f} [" if point["stable"] else "<td>overloaded (max "
         assert cell in page
@@ -384,6 +385,7 @@ def test_simulated_traffic_shows_the_share_within_targets(reported) -> None:
 def test_an_undecided_rate_names_the_draft_length_to_measure() -> None:
     grid = {"rates": [1.0, 2.0, 3.0], "tpot_ms": [10.0], "ttft_ms": [None], "gamma": [3, 2, 1]}
     grid |= {"advised": [True, False, False], "undecided": [False, True, False]}
+    grid |= {"likely": [True, True, False]}
     grid |= {"share": [1.0, 0.9, 0.8], "share_without": [1.0, 0.9, 0.8]}
     sliders = target_explorer(grid, 2.0, {"tpot": 10.0})
     assert sliders is not None
