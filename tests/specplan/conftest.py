@@ -11,7 +11,9 @@ from click.testing import CliRunner, Result
 
 import simulator.traffic.sizing
 import specplan.api.size_settings
+import specplan.api.sized_replicas
 from simulator.traffic.fleet import Goal
+from simulator.traffic.server import Doubt, doubt_of
 from specplan.main import main
 from tests.specplan import model_folders
 from tests.specplan.programs import Run, overridden
@@ -58,6 +60,12 @@ def small(folders: Path) -> list[str]:
 
 @pytest.fixture
 def few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has `size` simulate a tenth of its requests, for tests of its text."""
+    """Has `size` simulate a tenth of its requests and count an eighth of its draws."""
+
+    def some_draws(*known: Any) -> Doubt | None:
+        drawn = doubt_of(*known)
+        return None if drawn is None else Doubt(drawn.seconds[::8])
+
+    monkeypatch.setattr(specplan.api.sized_replicas, "doubt_of", some_draws)
     monkeypatch.setattr(specplan.api.size_settings, "Goal", partial(Goal, requests=1000))
     monkeypatch.setattr(simulator.traffic.sizing, "_CHECKED", 10_000)
