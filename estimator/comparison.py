@@ -44,6 +44,22 @@ class Difference:
         """Whether 0 lies outside the interval of the difference."""
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 
+    def higher_probability(self, prompts: int) -> float | None:
+        """Returns the probability that b's value is above a's; None if there is a single prompt.
+
+        Student's t distribution at n - 1 degrees of freedom, at difference / standard error.
+
+        prompts: n.
+        """
+        from scipy.special import stdtr
+
+        if self.low is None or self.high is None:
+            return None
+        error = (self.high - self.low) / 2 / student(prompts - 1)
+        if error == 0:
+            return 0.5 if self.difference == 0 else float(self.difference > 0)
+        return float(stdtr(prompts - 1, self.difference / error))
+
     def prompts_needed(self, prompts: int) -> int | None:
         """Returns how many prompts would show a difference of this size, with a probability POWER.
 

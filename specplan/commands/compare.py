@@ -82,7 +82,7 @@ def _text(comparison: Comparison) -> str:
     def doubt(difference: Difference) -> str:
         if difference.low is None:
             return "one prompt"
-        return "" if difference.distinguishable else "not distinguishable"
+        return "" if difference.distinguishable else "not decided"
 
     columns: list[Column[Difference]] = [
         ("", "{number}"),

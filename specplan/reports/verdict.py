@@ -19,14 +19,15 @@ def verdict(differences: Sequence[Difference], prompts: int, a: str = "A", b: st
 
     Speeds decide. They are compared with each side at its own best draft length, or at the setting
     where either side gains most. A difference is almost certain if its interval does not contain 0,
-    and not decided by the prompts if it does. a, b: names of the sides.
+    and not decided by the prompts if it does: then the likelier side is taken for now. a, b: names
+    of the sides.
     """
     alphas = [row for row in differences if row.number == "alpha"]
     best = speeds(differences)
     if not alphas and not best:
         return "Neither acceptance nor a speed-up is in both files."
     said = [text for row in best for text in _speed(row, prompts, a, b)]
-    said += [_accepts(row, b) for row in alphas]
+    said += [_accepts(row, prompts, b) for row in alphas]
     return " ".join([*said, *_deciding([*alphas, *best], prompts)])
 
 
@@ -53,12 +54,13 @@ def _deciding(rows: Sequence[Difference], prompts: int) -> list[str]:
     return [f"{said[0].upper()}{said[1:]}, {shown}; these files have {prompts}."] if counts else []
 
 
-def _accepts(row: Difference, b: str) -> str:
+def _accepts(row: Difference, prompts: int, b: str) -> str:
     numbers = f"({row.b:.2f} against {row.a:.2f})"
-    if _undecided(row):
-        return f"Whether {b} accepts more or less is not decided {numbers}."
     how = "less" if row.difference < 0 else "more" if row.difference > 0 else "as much"
-    return f"{b} accepts {how} {numbers}, {_odds(row)}."
+    if _undecided(row):
+        chance = percentage(_chance(row, prompts))
+        return f"{b} accepts {how} {numbers} with a probability of {chance}: not decided."
+    return f"{b} accepts {how} {numbers}, {_odds(row, prompts)}."
 
 
 def _speed(row: Difference, prompts: int, a: str, b: str) -> list[str]:
@@ -72,23 +74,46 @@ def _speed(row: Difference, prompts: int, a: str, b: str) -> list[str]:
     if _undecided(row):
         ks = re.findall(r"gamma (\d+) and (\d+)$", row.number)
         one, two = [f" with K = {k}" for k in ks[0]] if ks else [f" at {where}"] * 2
-        return [
-            f"Take either, {a}{one} ({row.a:.2f} times the speed without speculation) or {b}{two} "
-            f"({row.b:.2f} times): {prompts} prompts do not decide which is faster."
-        ]
+        sides = [(f"{a}{one}", row.a), (f"{b}{two}", row.b)]
+        chosen, other = sides if row.difference < 0 else sides[::-1]
+        return [open_text(chosen, other, chance=_chance(row, prompts), prompts=prompts)]
     percent = round(100 * abs(row.difference) / row.a)
     slower = "slower" if row.difference < 0 else "faster"
     how = f"{percent} % {slower}" if percent else "as fast"
     taken = "" if row.low is None else f"Take {a if row.difference < 0 else b}: "
-    return [f"{taken}{b} is {how} at {where} ({numbers}), {_odds(row)}."]
+    return [f"{taken}{b} is {how} at {where} ({numbers}), {_odds(row, prompts)}."]
 
 
 def _undecided(row: Difference) -> bool:
     return row.low is not None and not row.distinguishable
 
 
-def _odds(row: Difference) -> str:
-    return "of one prompt: no interval" if row.low is None else "almost certain"
+def open_text(
+    chosen: tuple[str, float], other: tuple[str, float], *, chance: float, prompts: int
+) -> str:
+    """Returns which of two sides to take while prompts do not decide which is faster.
+
+    chosen, other: name and speed-up of the side that is likelier to be the faster one, and of the
+      other. chance: probability that the chosen side is the faster one.
+    """
+    return (
+        f"Take {chosen[0]} ({chosen[1]:.2f} times the speed without speculation) for now: it is "
+        f"faster than {other[0]} ({other[1]:.2f} times) with a probability of "
+        f"{percentage(chance)}, and {prompts} prompts do not decide it."
+    )
+
+
+def _chance(row: Difference, prompts: int) -> float:
+    """Returns the probability that a difference of several prompts has the sign that it shows."""
+    higher = row.higher_probability(prompts)
+    assert higher is not None
+    return higher if row.difference >= 0 else 1 - higher
+
+
+def _odds(row: Difference, prompts: int) -> str:
+    if row.low is None:
+        return "of one prompt: no interval"
+    return f"almost certain ({percentage(_chance(row, prompts))})"
 
 
 def verdict_of(comparison: Comparison) -> str:
@@ -139,6 +164,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         {
             **asdict(row),
             "told_apart": row.distinguishable,
+            "higher_probability": row.higher_probability(prompts),
             "prompts_needed": row.prompts_needed(prompts),
         }
         for row in comparison.differences

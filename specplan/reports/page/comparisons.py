@@ -7,6 +7,7 @@ from typing import Any
 
 from estimator.validation.file import SPECULATIVE, ValidationRow, parse_validation
 from figures.drawing import short_name
+from simulator.choice.odds import percentage
 from simulator.numerics.intervals import percent
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import (
@@ -91,9 +92,15 @@ def comparison_section(document: Document) -> Section:
             for name, side in sides.items() for key, value in side.items()
             if key not in ("command", "gain_probability") and value != ""
         ],
-        flags={**deciding(comparison.get("next_commands", ())), **document.flags},
+        flags=deciding(comparison.get("next_commands", ())) | _in_order(document.flags, advice),
         command=_commands(document, sides),
     )  # fmt: skip
+
+
+def _in_order(flags: Mapping[str, str], advice: str) -> dict[str, str]:
+    """Returns the flags of both sides, with the side to take first."""
+    later = "A =" if advice.startswith("Take B") else "B ="
+    return dict(sorted(flags.items(), key=lambda named: named[0].startswith(later)))
 
 
 def _commands(document: Document, sides: Mapping[str, Mapping[str, Any]]) -> str | None:
@@ -113,9 +120,10 @@ def _setting(name: str) -> str:
 def _verdict(point: Mapping[str, Any]) -> str:
     if point["low"] is None:
         return "one prompt: no interval"
-    if not point["told_apart"]:
-        return "not distinguishable"
-    return f"B is {'higher' if point['difference'] > 0 else 'lower'}, almost certain"
+    higher = point["higher_probability"]
+    how, chance = ("higher", higher) if point["difference"] > 0 else ("lower", 1 - higher)
+    sure = "almost certain" if point["told_apart"] else "not decided"
+    return f"B is {how}: {percentage(chance)}, {sure}"
 
 
 def _fastest_command(rows: Sequence[ValidationRow]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from specplan.reports.page.pictures import Section
 from specplan.reports.page.profile_charts import profile_charts
 from specplan.reports.page.profile_tables import by_kind, ranking, setup, shares
 from specplan.reports.profile import clock_lines, other_lines
-from specplan.reports.verdict import deciding, next_commands, speeds, verdict
+from specplan.reports.verdict import deciding, next_commands, open_text, speeds, verdict
 
 # Maps a profile to the flags of each server that has its draft.
 Flags = Callable[[Profile], dict[str, str]]
@@ -105,10 +105,12 @@ def answer(drafts: Sequence[Named], exported: Flags) -> dict[str, Any]:
         second = drafts[1].best
         undecided = any(row.low is not None and not row.distinguishable for row in speeds(rows))
         if second and second.gamma > 0 and advised > 0 and undecided:
-            headline = (
-                f"Take {first.name}, K = {advised} ({gain} times the speed without speculation), "
-                f"or {drafts[1].name}, K = {second.gamma} ({second.gain.replay:.2f} times): "
-                f"{prompts} prompts do not decide which is faster."
+            [row] = speeds(rows)
+            headline = open_text(
+                (f"{first.name} with K = {advised}", plan.curve.improvement_factor[advised - 1]),
+                (f"{drafts[1].name} with K = {second.gamma}", second.gain.replay),
+                chance=1 - (row.higher_probability(prompts) or 0.5),
+                prompts=prompts,
             )
             said = said.partition(". ")[2]  # the headline has its first sentence
             decide = _DECIDE * bool(next_commands(comparison))

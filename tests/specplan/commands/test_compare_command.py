@@ -47,7 +47,7 @@ def test_every_form_has_the_same_numbers_setup_and_counts(files: tuple[str, str]
     assert " ".join(table.split("\n\n")[0].split()) == data["verdict"]
     assert "A: small_1 for big, 400 tokens" in table
     assert f"+0.1000 [{alpha['low']:.4f}, {alpha['high']:.4f}]" in table
-    assert "not distinguishable" in table
+    assert "not decided" in table
     latex = run(*files, "--format", "latex").stdout
     assert r"A: small\_1 for big (400 tokens). B: big\&co for big (400 tokens)." in latex
     assert r"$\alpha$ & 0.700 & 0.800 & $+0.100$" in latex

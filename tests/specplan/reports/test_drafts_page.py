@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from estimator.profiles.profile import Profile
+from simulator.choice.odds import percentage
 from specplan.api.planning import exported
 from specplan.main import main
 from specplan.reports.page.inputs import Named, read_inputs
@@ -66,8 +67,9 @@ def test_a_draft_that_prompts_do_not_distinguish_from_the_best_is_named() -> Non
     assert " and " in row["number"]
     assert not row["told_apart"]
     assert drafts.headline == (
-        f"Take lookup, K = 8 ({row['b']:.2f} times the speed without speculation), or embedded, "
-        f"K = 3 ({row['a']:.2f} times): 8 prompts do not decide which is faster."
+        f"Take lookup with K = 8 ({row['b']:.2f} times the speed without speculation) for now: it "
+        f"is faster than embedded with K = 3 ({row['a']:.2f} times) with a probability of "
+        f"{percentage(row['higher_probability'])}, and 8 prompts do not decide it."
     )
     # The line has the names of both drafts, and the counts of `specplan compare`.
     said = json.loads(compared.stdout)
@@ -92,6 +94,8 @@ def test_a_comparison_has_the_odds_of_both_sides_and_their_flags(tmp_path: Path)
     assert "Faster than no speculation: A with K = 3 (almost certain, over 99 %), B with" in text
     assert "Next: measure both over 270 prompts (--num-prompts 270), and compare." in text
     shown = page.read_text()
+    assert text.startswith("Take B with K = 8 (")
+    assert shown.index("<summary>B = lookup, vllm") < shown.index("<summary>A = embedded, vllm")
     for words in ("A = embedded, vllm", "B = lookup, vllm", "--num-prompts 270 -o a.json"):
         assert words in shown
 
@@ -136,4 +140,4 @@ def test_an_observed_plan_from_runs_covers_the_times() -> None:
 def test_a_draft_that_prompts_distinguish_stands_alone() -> None:
     drafts = section_of(made_profile("b", alpha=0.8, c=0.1), made_profile("o", alpha=0.6, c=0.1))
     assert drafts.headline.startswith("Draft with b, K = ")
-    assert any("almost certain." in line and "Take b: o is" in line for line in drafts.sure)
+    assert any("almost certain (" in line and "Take b: o is" in line for line in drafts.sure)
