@@ -75,8 +75,8 @@ def _speed(row: Difference, prompts: int, a: str, b: str) -> list[str]:
         ks = re.findall(r"gamma (\d+) and (\d+)$", row.number)
         one, two = [f" with K = {k}" for k in ks[0]] if ks else [f" at {where}"] * 2
         sides = [(f"{a}{one}", row.a), (f"{b}{two}", row.b)]
-        chosen, other = sides if row.difference < 0 else sides[::-1]
-        return [open_text(chosen, other, chance=_chance(row, prompts), prompts=prompts)]
+        likelier, second = sides if row.difference < 0 else sides[::-1]
+        return [open_text(likelier, second, chance=_chance(row, prompts), prompts=prompts)]
     percent = round(100 * abs(row.difference) / row.a)
     slower = "slower" if row.difference < 0 else "faster"
     how = f"{percent} % {slower}" if percent else "as fast"

@@ -145,12 +145,12 @@ def validation_section(document: Document) -> Section:
     names, cells, parts, shown = list[str](), [], [], []
     several = len({(result.draft, result.temperature) for result in results.rows}) > 1
     for result, data in zip(results.rows, document.data["rows"], strict=True):
-        setting = f"{short_name(result.draft)}, temperature {result.temperature:g}"
+        setting = f"{short_name(result.draft)}, temperature {result.temperature:g}, " * several
         at = result.policy if result.gamma is None else f"K = {result.gamma}"
-        name = f"{setting}, {at}"
+        name = f"{setting}{at}"
         if result.predicted is not None:
             ahead = [data.get(f"predicted_ahead{end}") for end in ("", "_low", "_high")]
-            names.append(name if several else at)
+            names.append(name)
             shown.append((result, [result.predicted] if None in ahead else ahead))
         cells.append([
             name, number(result.predicted), ranged(data, "predicted_ahead"),

@@ -54,9 +54,9 @@ def observation_section(document: Document) -> Section:
     charts = [chart] * bool(lines)
     if plan is not None:
         charts.insert(0, curve_chart(plan, plan["curve"]))
-        said, covered = observed.get("sentence") or "", observed.get("intervals")
-        odds = [covered if covered and line == INTERVALS else line for line in sureness(plan)]
-        sure = [said, *odds, f"Observed: {length}.", *sure]
+        covered = observed.get("intervals") or ""
+        odds = [line for line in sureness(plan) if line != INTERVALS or not covered]
+        sure = [observed.get("sentence") or "", covered, *odds, f"Observed: {length}.", *sure]
     if observed.get("drift") is not None:
         sure.insert(0, _drift(observed["drift"]))
     charts += _history(observed.get("history") or ())
@@ -97,7 +97,7 @@ def _accepted(observed: Json) -> str:
     if alpha is None:
         return f"{counted}."
     least = "at least " * observed["alpha_iid_is_lower_bound"]
-    return f"{counted}; α {least}{_rate(alpha)}. {ALPHA.replace('alpha', 'α')}"
+    return f"{counted}; α {least}{alpha['value']:.2f}. {ALPHA.replace('alpha', 'α')}"
 
 
 def _why(rows: Sequence[Json]) -> list[str]:

@@ -160,7 +160,7 @@ function save(figure, kind) {
   const chart = options(figure.chart, width, figure.clientHeight), broken = { width: width - 20, overflow: "break" };
   copy.setOption({
     ...chart, backgroundColor: colour("paper"), grid: { ...chart.grid, top: chart.grid.top + above }, dataZoom: pictures.get(figure).getOption().dataZoom,
-    title: { text: title, subtext: document.title, left: 4, itemGap: 9, textStyle: { color: colour("ink"), fontSize: 16, ...broken }, subtextStyle: { color: colour("faint"), fontSize: 12, ...broken } },
+    title: { text: title, subtext: document.title, left: 4, itemGap: 9, textStyle: { color: colour("ink"), fontSize: 16, ...broken }, subtextStyle: { color: colour("faint"), fontSize: 12, lineHeight: 16, ...broken } },
   });
   link.download = `${title.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.${kind}`;
   link.href = copy.getDataURL({ type: kind, pixelRatio: 2 });
@@ -229,7 +229,7 @@ for (const part of document.querySelectorAll(".wide")) {
   part.addEventListener("scroll", () => cut(part));
 }
 
-const WHOLE = /(K = \d+|(?:± )?\d[\d.]* %|\d{4}-\d\d-\d\d|--[a-z][a-z-]*)/;
+const WHOLE = /(K = \d+|K \+ 1|(?:± )?\d[\d.]* %|\d{4}-\d\d-\d\d|--[a-z][a-z-]*)/;
 /** Returns a text whose long words may be broken after a comma, slash or underscore. */
 const breakable = (text) => text.split(/(\S{28,})/).flatMap((word, i) => (i % 2 ? word.split(/(?<=[,/_])/).flatMap((part) => [part, document.createElement("wbr")]) : word));
 

@@ -44,8 +44,8 @@ CUT = """[...document.querySelectorAll('.chart')].flatMap(chart => {
     }).map(text => text.textContent);
 })"""
 # Labels of charts that a second label covers, or a dot, ring or mark that is not theirs.
-COVERED = """[...document.querySelectorAll('.chart')].flatMap(chart => {
-    const boxes = (name) => [...chart.querySelectorAll(`svg ${name}`)]
+COVERED = """[...document.querySelectorAll('.chart, svg:root')].flatMap(chart => {
+    const boxes = (name) => [...chart.querySelectorAll(name)]
         .map(e => ({ text: e.textContent, ...e.getBoundingClientRect().toJSON() }));
     const labels = boxes('text').filter(box => box.width > 0);
     const dots = boxes('path').filter(box => box.width > 9 && box.width < 40
@@ -135,6 +135,16 @@ def test_a_page_of_each_kind_is_drawn_readable_and_printable(
     for value in filter(None, values[:2]):
         page.keyboard.press("ArrowRight")
         assert _shows(chart.locator("xpath=..").locator(".spoken").text_content(), value)
+    page.set_viewport_size({"width": 390, "height": 900})
+    for form, start in (("png", b"\x89PNG"), ("svg", b"<svg")):
+        with page.expect_download() as download:
+            page.locator(f'button[data-save="{form}"]').first.click()
+        download.value.save_as(tmp_path / f"chart.{form}")
+        assert (tmp_path / f"chart.{form}").read_bytes().startswith(start)
+    picture = context.new_page()
+    picture.goto((tmp_path / "chart.svg").as_uri())
+    assert picture.evaluate("document.querySelectorAll('text').length") > 5
+    assert picture.evaluate(COVERED) == []
     command = page.locator("pre", has_text="specplan ").last
     command.locator("xpath=..").locator("button.copy").click()
     assert page.evaluate("navigator.clipboard.readText()") == command.text_content()

@@ -69,8 +69,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):  # fmt: skip
         write_profile(made_profile(draft, alpha=alpha, c=c), folder / f"{name}.json")
     (folder / "plan.json").write_text(CliRunner().invoke(main, RUNS.split()).stdout)
-    (folder / "v.json").write_text(json.dumps(made_validation("embedded")))
-    (folder / "t.json").write_text(json.dumps(made_tuning()))
+    (folder / "v.json").write_text(json.dumps(made_validation(EVIL)))
+    tuning = made_tuning()
+    tuning["setup"] |= {"engine": EVIL, "target": EVIL, "draft": EVIL}
+    (folder / "t.json").write_text(json.dumps(tuning))
     files = [str(folder / f"{name}.json") for name in ("a", "b", "c", "plan", "v", "t")]
     made = CliRunner().invoke(main, ["report", *files, "-o", str(folder / "page.html")])
     assert made.exit_code == 0, made.output
@@ -135,7 +137,7 @@ def test_the_page_is_readable_without_errors_or_network(
     )
     assert dark == (scheme == "dark")
     assert page.evaluate("document.images.length") == 0
-    assert EVIL in page.text_content("main")
+    assert page.text_content("main").count(EVIL) > 5
     context.close()
 
 
