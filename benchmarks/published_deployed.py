@@ -92,7 +92,7 @@ def deployments(rows: Sequence[Row]) -> list[Deployed]:
     left_out = impossible(rows)
     groups = defaultdict(list)
     for row in rows:
-        if row.facts["target"] not in left_out and not row.eager:
+        if row.facts["target"] not in left_out and row.deployed.launch != "eager":
             groups[row.deployment].append(row)
     owners = Counter(group[0].owner for group in groups.values())
     return [

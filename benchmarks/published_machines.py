@@ -19,7 +19,7 @@ from estimator.costs.same_chip import OtherMemory, kernels_of
 from simulator.cost.fitted.kernels import KernelMachine
 from simulator.cost.fitted.machine import PARAMETERS, Machine, RooflineMachine, Work
 from simulator.cost.fitted.runs import LoadPoint
-from simulator.cost.roofline.deployment import Deployment
+from simulator.cost.roofline.deployment import Deployment, Launch
 from simulator.cost.roofline.hardware import (
     FORMATS,
     Hardware,
@@ -119,7 +119,7 @@ def kernel_machine(machine: Machine, engine: str) -> Machine | None:
 
 
 @cache
-def machine_of(*names: str, expands: bool, tree: bool) -> Machine:
+def machine_of(*names: str, expands: bool, tree: bool, launch: Launch | None) -> Machine:
     """Returns the machine of a row's shape, weights, draft shape, GPU, and how GPUs share it."""
     shape, weights, draft, gpu, tp, dcp, dp, ep = names
     target = _model(shape, weights, share=int(dcp or 1))
@@ -134,6 +134,7 @@ def machine_of(*names: str, expands: bool, tree: bool) -> Machine:
         _draft(draft, target),
         hardware,
         Conditions(tp=gpus, dp=int(dp or 1), ep=int(ep or 1)),
+        launch=launch,
     )
     return served(deployment, widths=TREE_WIDTHS if tree else {})
 

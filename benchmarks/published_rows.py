@@ -24,7 +24,7 @@ from simulator.cost.fitted.kernels import KernelMachine
 from simulator.cost.fitted.machine import Machine, RooflineMachine
 from simulator.cost.fitted.prior import Traits
 from simulator.cost.fitted.runs import Run
-from simulator.cost.roofline.deployment import over_pcie
+from simulator.cost.roofline.deployment import Deployment, Launch, over_pcie
 
 HERE = Path(__file__).parent
 # Sources that no fit, trait or constant was chosen with: they are predicted once, at the end.
@@ -70,21 +70,17 @@ class Row:
         mixture = any(
             each[0] == "experts" for each in KNOWN["models"][self.facts["shape"]]["weights"]
         )
-        served = self.machine
-        assert isinstance(served, RooflineMachine | KernelMachine)
-        draft, pcie = draft_class(self.facts["kind"]), over_pcie(served.deployment)
-        several = served.deployment.conditions.gpus > 1
-        return Traits(engine, draft, kinds.get(weights, "gguf"), mixture, pcie, several)
+        served = self.deployed
+        draft, stored = draft_class(self.facts["kind"]), kinds.get(weights, "gguf")
+        several = served.conditions.gpus > 1
+        return Traits(
+            engine, draft, stored, mixture, over_pcie(served), several, launch=served.launch
+        )
 
     @property
-    def eager(self) -> bool:
-        """Whether a draft model's kernels were launched one by one, as vLLM 0.23 did.
-
-        Its graphs were captured and not replayed (vLLM's pull request 47460). No fit has such
-        rows, but they are predicted.
-        """
-        known = self.facts["engine"] == "vllm" and self.facts["version"].startswith("0.23")
-        return known and self.facts["kind"] == "draft model"
+    def deployed(self) -> Deployment:
+        assert isinstance(self.machine, RooflineMachine | KernelMachine)
+        return self.machine.deployment
 
     @property
     def server(self) -> tuple[str, ...]:
@@ -196,7 +192,12 @@ def _row(facts: dict[str, str]) -> Row:
     tree = draft_class(facts["kind"]) == "EAGLE tree"
     return Row(
         facts,
-        machine_of(*(facts[name] for name in names), expands=_expands_batch(facts), tree=tree),
+        machine_of(
+            *(facts[name] for name in names),
+            expands=_expands_batch(facts),
+            tree=tree,
+            launch=draft_launch(facts),
+        ),
         Run(load, float(facts["without_ms"]) / 1e3),
         Run(load, float(facts["with_ms"]) / 1e3, gamma, _waited_length(facts, batch, gamma)),
     )
@@ -227,6 +228,18 @@ def slowest_blocks(tokens: int, batch: int, gamma: int, length: float) -> float:
         expected += 1 - (1 - left.sum()) ** batch
         left = np.convolve(left, np.append(0.0, emitted))[:tokens]
     return float(expected)
+
+
+def draft_launch(facts: dict[str, str]) -> Launch | None:
+    """Returns how a draft model's kernels are launched, where the server's version says it.
+
+    vLLM 0.15 replayed the draft's graphs (its issue 32591). vLLM 0.23 captured them and launched
+    kernels one by one (its pull request 47460); no fit has such rows, but they are predicted.
+    """
+    if facts["engine"] != "vllm" or facts["kind"] != "draft model":
+        return None
+    known: dict[str, Launch] = {"0.15": "graphs", "0.23": "eager"}
+    return known.get(facts["version"][:4])
 
 
 def _expands_batch(facts: dict[str, str]) -> bool:

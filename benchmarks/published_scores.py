@@ -170,7 +170,9 @@ def before(row: Row) -> Guess:
     for name in ("experts", "cache"):
         logs[PARAMETERS.index(name)] = -np.log(DEFAULT_EFFICIENCY)
     prior = Prior(logs, np.zeros((COUNT, COUNT)), 0.0, 0.0)
-    return of_posterior(row, infer(row.machine, prior, []))
+    replayed = replace(row.deployed, launch=None)
+    machine = replace(row.machine, deployment=replayed)  # type: ignore[call-arg]
+    return of_posterior(row, infer(machine, prior, []))
 
 
 def with_runs(

@@ -64,7 +64,9 @@ class Compared:
 def server_of(facts: dict[str, str], effects: dict[str, dict[str, Any]]) -> Server:
     """Returns the server of a row; effects: of priors over the roofline and over kernels."""
     names = ("shape", "weights", "draft_shape", "gpu", "tp")
-    served = machine_of(*(facts[name] for name in names), "", "", "", expands=False, tree=False)
+    served = machine_of(
+        *(facts[name] for name in names), "", "", "", expands=False, tree=False, launch=None
+    )
     assert isinstance(served, RooflineMachine)
     machine = kernel_machine(served, facts["engine"]) or served
     over = "kernels" if isinstance(machine, KernelMachine) else "roofline"

@@ -108,6 +108,7 @@ def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Tr
         mixture=any(weight.experts for weight in deployment.target.weights),
         pcie=over_pcie(deployment),
         several=deployment.conditions.gpus > 1,
+        launch=deployment.launch,
     )
 
 

@@ -47,6 +47,10 @@ class OtherMemory(KernelTables):
     def rereads(self) -> bool:
         return self.tables.rereads
 
+    @property
+    def drafting_layer(self) -> float:
+        return self.tables.drafting_layer
+
     def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
         sizes = {"outputs": outputs, "inputs": inputs, "stored": stored}
         seconds = self.tables.product(rows=rows, **sizes)  # type: ignore[arg-type]

@@ -47,6 +47,8 @@ class Deployed(OwnGpu):
     draft_dtype: Number format of the draft's weights.  [default: --dtype]
     draft_sampling: How the server drafts: the likeliest token, or at random, with passes over the
       vocabulary.  [default: as --profile was measured or --export's server drafts, else argmax]
+    draft_launch: How the server launches the draft's kernels: it replays captured graphs, or is
+      eager, one by one, as vLLM 0.23 with a draft model: 0.5 ms a layer.  [default: not known]
     activations: Format of activations.  [default: fp8 with --dtype fp8 on GPUs that multiply it,
       else the config's, or 16 bits]
     expert_reuse: How far tokens share experts, from 0 (uniform routing) to 1 (all use the same).
@@ -68,6 +70,7 @@ class Deployed(OwnGpu):
     dtype: str | None = None
     draft_dtype: str | None = None
     draft_sampling: Literal["sampled", "argmax"] | None = None
+    draft_launch: Literal["graphs", "eager"] | None = None
     activations: str | None = None
     expert_reuse: float = 0.0
     efficiency: float | None = None

@@ -39,8 +39,9 @@ def deployment_of(options: Deployed) -> Deployment:
         notice(
             "the draft is larger than the target: are `target_config` and `draft_config` swapped?"
         )
-    if options.cost_model == DATA_SHEET and options.engine is not None:
-        raise ValueError("`engine` cannot be combined with `cost_model` roofline")
+    if options.cost_model == DATA_SHEET and (options.engine or options.draft_launch):
+        name = "draft_launch" if options.engine is None else "engine"
+        raise ValueError(f"`{name}` cannot be combined with `cost_model` roofline")
     overhead_us = options.layer_overhead_us
     conditions = Conditions(
         tp=options.machines[0][1],
@@ -51,7 +52,15 @@ def deployment_of(options: Deployed) -> Deployment:
         layer_overhead_seconds=DEFAULT_LAYER_SECONDS if overhead_us is None else overhead_us / 1e6,
     )
     drawn = options.draft_sampling == "sampled"
-    return Deployment(target, draft, hardware, conditions, options.draft_tp, sampled=drawn)
+    return Deployment(
+        target,
+        draft,
+        hardware,
+        conditions,
+        options.draft_tp,
+        sampled=drawn,
+        launch=options.draft_launch,
+    )
 
 
 def with_weights(options: Deployed, hardware: Hardware) -> str | None:

@@ -62,6 +62,7 @@ declare(
     dtype=rare(type=FormatName(FORMATS)),
     draft_dtype=rare(type=FormatName(FORMATS)),
     draft_sampling=rare(type=click.Choice(["sampled", "argmax"])),
+    draft_launch=rare(type=click.Choice(["graphs", "eager"])),
     activations=rare(type=FormatName(("bfloat16", "float16", "fp8", "int8", "fp4"))),
     expert_reuse=rare(metavar="R"),
     efficiency=rare(metavar="E"),

@@ -33,6 +33,11 @@ class KernelTables(ABC):
         """
         return False
 
+    @property
+    def drafting_layer(self) -> float:
+        """Seconds of each layer of a draft's pass beyond its kernels; 0 if passes are captured."""
+        return 0.0
+
     @abstractmethod
     def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
         """Returns the time to multiply `rows` vectors by a weight matrix of outputs x inputs."""

@@ -28,7 +28,7 @@ PARAMETERS = (
     "arithmetic",  # time of arithmetic of all tokens but the first, over its time at the peak rate
     "plain",  # seconds per step without speculation, in addition to the target's pass
     "block",  # seconds per block, in addition to the passes of both models
-    "draft",  # seconds per pass of the draft, in addition to its roofline
+    "draft",  # seconds per pass of the draft beyond its roofline; of an eager one per layer
     "sequence",  # seconds per sequence and token in a pass of the target
     "prompt",  # time of other requests' prompts while decoding, over its time at the peak rate
     "cache",  # time of reading the cache once in a pass, over its time at the roofs
@@ -186,11 +186,14 @@ class DeployedMachine(Machine):
         tokens = given.replica_batch(load.batch) * wide
         one, once, turn = self._draft(load, wide)
         drawing = drawing_seconds(self.deployment, batch=load.batch, drafted=gamma)
+        layers, exchanged = draft.step.layers, self.exchanges(draft.step, tokens, given)
+        if self.deployment.launch_seconds > one + exchanged:  # the GPU waits for launches
+            return work(roof=once + gamma * turn, draft=passes * layers, fixed=drawing)
         return work(
             roof=passes * one + once + gamma * turn,
-            layer=passes * draft.step.layers,
-            draft=passes if draft.step.layers > 0 else 0,
-            fixed=passes * self.exchanges(draft.step, tokens, given) + drawing,
+            layer=passes * layers,
+            draft=passes if layers > 0 and self.deployment.launch_seconds == 0 else 0,
+            fixed=passes * exchanged + drawing,
         )
 
 

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from simulator.cost.fitted.machine import COUNT, PARAMETERS
+from simulator.cost.roofline.deployment import LAUNCH_SECONDS, Launch
 from simulator.numerics.arguments import Floats
 
 # Times of passes that the parameters correct.
@@ -27,10 +28,12 @@ FILES: Mapping[Base, Path] = {
 }
 DRAFTS = ("EAGLE", "EAGLE tree", "MTP", "block", "model", "n-gram")
 # Kinds of draft whose passes some servers replay as captured graphs and others launch kernel by
-# kernel, and the engine of 2024 for which this is known. LAUNCH is the standard deviation of the
-# logarithm of their time outside of passes (0.2 to 28 ms in public measurements), with the best
-# interval score among 1 to 4 where each source is left out.
-APART, V0, LAUNCH = ("model",), "vllm-v0", 3.0
+# kernel, and the engine of 2024 for which this is known. OUTSIDE is the standard deviation of the
+# logarithm of their time outside of passes, with the best interval score among 1 to 4 (of known
+# graphs: 0.6 to 3, of which 0.6 to 1.5 do not differ) where each source is left out; of eager
+# launches, of the logarithm of LAUNCH_SECONDS (0.3 to 0.9 ms in public measurements).
+APART, V0 = ("model",), "vllm-v0"
+OUTSIDE: Mapping[Launch | None, float] = {None: 3.0, "graphs": 1.5, "eager": 0.45}
 # Engines that are averaged if the user does not state the engine of a data-centre GPU.
 ANY_ENGINE = ("vllm", "sglang")
 # Kinds of draft for which predicted gains came true too rarely while no run was known: at predicted
@@ -101,6 +104,7 @@ class Traits:
     mixture: whether the target is a mixture of experts.
     pcie: whether several GPUs share the target over PCIe.
     several: whether several GPUs share the target.
+    launch: how the draft's kernels are launched; None: not known.
     """
 
     engine: str | None
@@ -109,6 +113,7 @@ class Traits:
     mixture: bool = False
     pcie: bool = False
     several: bool = False
+    launch: Launch | None = None
 
     @property
     def meetings(self) -> tuple[str, ...]:
@@ -159,14 +164,18 @@ def published_prior(
         few = 1 + (UNKNOWN_ERROR - 1) / fitted["sources"][traits.group]
         further = UNKNOWN_ERROR ** len(unseen) * few
         level, ratio, shared = errors[0], further * errors[1], further * errors[2]
-    covariance = doubt * np.array(fitted["covariance"])
+    logs, covariance = (
+        np.sum([fitted["mean"], *known], axis=0),
+        doubt * np.array(fitted["covariance"]),
+    )
     measured_v0 = traits.engine == V0 and traits.group in fitted["sources"]
-    if traits.draft in APART and not measured_v0:
+    if traits.launch == "eager" or (traits.draft in APART and not measured_v0):
         index = PARAMETERS.index("draft")
         covariance[index, :] = covariance[:, index] = 0
-        covariance[index, index] = LAUNCH**2
+        covariance[index, index] = OUTSIDE[traits.launch] ** 2
+        logs[index] = np.log(LAUNCH_SECONDS) if traits.launch == "eager" else logs[index]
     prior = Prior(
-        np.sum([fitted["mean"], *known], axis=0),
+        logs,
         covariance,
         level,
         ratio,

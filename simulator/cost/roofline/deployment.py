@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import gcd
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +15,10 @@ from simulator.cost.roofline.shapes import DraftShape, ModelShape
 from simulator.cost.roofline.sharing import Conditions, require_division, require_experts
 from simulator.numerics.arguments import Floats, integer
 
+# Captured graphs of the draft's passes are replayed, or kernels are launched one by one.
+Launch = Literal["graphs", "eager"]
+# Time in which a server launches the kernels of a layer one by one (`docs/roofline.md`).
+LAUNCH_SECONDS = 5e-4
 # Bandwidth of 16 lanes of PCIe 5.0, in bytes per second one way.
 PCIE_BANDWIDTH = 64e9
 # Bytes that a server moves for each token of the vocabulary to draw a draft (temperature and
@@ -33,6 +38,7 @@ class Deployment:
       the whole draft and drafts for itself.
     sampled: whether drafts are drawn from the draft's distribution, which the target then judges by
       rejection; else each is the draft's likeliest token.
+    launch: how the server launches the draft's kernels; None: not known.
     """
 
     target: ModelShape
@@ -41,6 +47,7 @@ class Deployment:
     conditions: Conditions = field(default_factory=Conditions)
     draft_tp: int | None = None
     sampled: bool = False
+    launch: Launch | None = None
 
     def __post_init__(self) -> None:
         require_division(self.target, self.conditions.tp)
@@ -51,6 +58,11 @@ class Deployment:
     def draft_conditions(self) -> Conditions:
         tp = self.conditions.tp if self.draft_tp is None else self.draft_tp
         return _draft_conditions(self.conditions, tp, bool(self.draft.step.only("experts")))
+
+    @property
+    def launch_seconds(self) -> float:
+        """Time in which the kernels of an eager draft's pass are launched; 0 for other drafts."""
+        return LAUNCH_SECONDS * self.draft.step.layers if self.launch == "eager" else 0.0
 
     def seconds(
         self, part: ModelShape, new_tokens: ArrayLike, *, context: int, batch: int

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 Divided = Literal["outputs", "inputs", "whole"]
 # Caches of keys and values, whose attention was measured.
 PLAIN_CACHES = ("full", "sliding", "chunked")
+LATENT_CACHES = ("latent",)
 # Names of matrices that choose experts, and of projections to a latent state: both are whole on
 # every GPU.
 ROUTERS = ("gate", "router", "shared_expert_gate")

@@ -116,3 +116,9 @@ def test_flash_attention_2_reads_again_with_any_memory(
     gpu: str, server: str, rereads: bool
 ) -> None:
     assert kernels_of(gpu, server).rereads == rereads
+
+
+@pytest.mark.parametrize("gpu", ["h100-sxm", "gh200-96gb"])
+def test_vllm_captures_pieces_of_a_draft_with_any_memory(gpu: str) -> None:
+    assert kernels_of(gpu, "vllm").drafting_layer == 15e-6
+    assert kernels_of(gpu, "sglang").drafting_layer == 0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simulator.cost.fitted.kernel_tables import KernelTables
-from simulator.cost.fitted.kernels import CHUNK, KernelMachine
+from simulator.cost.fitted.kernels import CHUNK, LATENT_SECONDS, KernelMachine
 from simulator.cost.fitted.machine import PARAMETERS, Work
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.forward import roof_seconds
@@ -24,12 +24,13 @@ LOAD = LoadPoint(1000, 4)
 class Invented(KernelTables):
     """Kernels whose times are simple to add up by hand.
 
-    lookups: number of look-ups of each kernel. rereads: see `KernelTables.rereads`.
+    lookups: number of look-ups of each kernel. rereads, drafting_layer: see `KernelTables`.
     """
 
     lookups: Counter[tuple[object, ...]] = field(default_factory=Counter)
     name: str = "invented"
     rereads: bool = False
+    drafting_layer: float = 0.0
 
     def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
         self.lookups["product", rows, outputs, inputs, round(stored, 2)] += 1
@@ -176,16 +177,17 @@ def test_further_tokens_experts_are_apart_from_those_of_a_step() -> None:
     assert amount(block, "experts") == pytest.approx(layers * beyond)
 
 
-def test_caches_without_tables_are_priced_by_the_roofline() -> None:
+def test_latent_caches_are_read_at_the_roofline_after_a_time_for_each_layer() -> None:
     latent = CacheLayers("latent", 32, 1152.0, 0.0, None, 139264.0, 1)
     shape = replace(LLAMA_8B, caches=(latent,))
     of = machine(shape)
     work = of.plain_work(LOAD)
     assert not [lookup for lookup in lookups(of) if lookup[0] == "attention"]
     bare, hardware = replace(shape, weights=()), SERVED.deployment.hardware
-    assert amount(work, "cache") == roof_seconds(
+    read = roof_seconds(
         bare, hardware, new_tokens=1, context=1000, batch=4, conditions=Conditions()
     )
+    assert amount(work, "cache") == pytest.approx(read + 32 * LATENT_SECONDS)
 
 
 def test_a_window_bounds_the_reads_of_attention() -> None:
@@ -193,6 +195,14 @@ def test_a_window_bounds_the_reads_of_attention() -> None:
     of = machine(replace(LLAMA_8B, caches=windows))
     of.plain_work(LOAD)
     assert ("attention", 4, 128, 32, 8, 128) in lookups(of)
+
+
+def test_each_pass_of_a_draft_takes_a_time_for_each_layer_between_captured_pieces() -> None:
+    of = machine()
+    pieces = replace(of, tables=Invented(drafting_layer=1e-3))
+    further = pieces.drafting_work(LOAD, 3) - of.drafting_work(LOAD, 3)
+    layers = of.deployment.draft.step.layers
+    assert amount(further, "roof") == pytest.approx(3 * layers * 1e-3)
 
 
 def test_prompts_are_priced_from_a_chunk() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simulator.cost.fitted.machine import PARAMETERS
-from simulator.cost.fitted.prior import LAUNCH, V0, Base, Traits, published_prior
+from simulator.cost.fitted.prior import OUTSIDE, V0, Base, Traits, published_prior
 
 BLOCK, DRAFT = (PARAMETERS.index(name) for name in ("block", "draft"))
 
@@ -15,11 +15,14 @@ BLOCK, DRAFT = (PARAMETERS.index(name) for name in ("block", "draft"))
 @pytest.mark.parametrize("engine", ["vllm", "sglang", "llama.cpp"])
 def test_a_pass_of_a_draft_model_may_be_launched_kernel_by_kernel(engine: str, over: Base) -> None:
     prior = published_prior(Traits(engine, "model"), over=over)
-    assert prior.covariance[DRAFT, DRAFT] == pytest.approx(LAUNCH**2)
+    assert prior.covariance[DRAFT, DRAFT] == pytest.approx(OUTSIDE[None] ** 2)
     assert np.count_nonzero(prior.covariance[DRAFT]) == 1
     # A pass took 0.2 ms more where vLLM 0.15 replayed graphs, and 28 ms where vLLM 0.23 did not.
-    low, high = np.exp(prior.logs[DRAFT] + 2 * LAUNCH * np.array([-1, 1]))
+    low, high = np.exp(prior.logs[DRAFT] + 2 * OUTSIDE[None] * np.array([-1, 1]))
     assert low < 0.2e-3 < 28e-3 < high
+    graphs = published_prior(Traits(engine, "model", launch="graphs"), over=over)
+    assert graphs.covariance[DRAFT, DRAFT] == pytest.approx(prior.covariance[DRAFT, DRAFT] / 4)
+    assert (graphs.logs == prior.logs).all()
     # The target's own passes have the doubt of any other draft.
     head = published_prior(Traits(engine, "EAGLE"), over=over)
     roof = PARAMETERS.index("roof")
