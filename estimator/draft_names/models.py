@@ -14,9 +14,15 @@ from estimator.draft_names.kind import (
     ModelKind,
     positive,
 )
+from estimator.loading.folders import target_source
 from estimator.settings import ModelSettings
 from reference.models import folders
-from reference.models.matching import decoder_layers, require_alike, require_exit
+from reference.models.matching import (
+    decoder_layers,
+    require_alike,
+    require_exit,
+    require_prediction_layer,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +98,7 @@ class EarlyExit(ModelKind):
         return cls(positive(value, "exit:N", text))
 
     def require(self, target: str, *, tokenizer: Any, settings: ModelSettings) -> None:
-        from reference.models.embedded import weights_folder
-
-        source = str(weights_folder("target")) if target == EMBEDDED else target
-        layers = decoder_layers(source)
+        layers = decoder_layers(target_source(target))
         if layers is not None:
             require_exit(self.layers, layers, target)
 
@@ -164,13 +167,18 @@ class MtpName(DrafterKind):
     uncompiled = "draft mtp, which reads the states that passes leave"
     unspread = "draft mtp, which reads what the target's last layer leaves"
 
+    def require(self, target: str, *, tokenizer: Any, settings: ModelSettings) -> None:
+        folder = Path(target_source(target))
+        if not folder.is_dir():
+            raise ValueError(f"draft mtp needs the folder of its target, got {target}")
+        layers = decoder_layers(str(folder))
+        if layers is not None:
+            require_prediction_layer(folder, layers, target)
+
     def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.state_head import StateHeadDrafter
         from reference.state_heads.head import load_mtp
 
         target = context.target
-        folder = Path(str(target.module.config._name_or_path))
-        if not folder.is_dir():
-            raise ValueError(f"draft mtp needs the folder of its target, got {target.name}")
-        head = load_mtp(folder, target.module, name=target.name)
+        head = load_mtp(Path(target_source(target.name)), target.module, name=target.name)
         return lambda sampling: StateHeadDrafter(target, head, sampling, name=str(self))

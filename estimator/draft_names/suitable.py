@@ -11,11 +11,25 @@ from estimator.draft_names.kind import (
 from estimator.settings import ModelSettings, TargetSettings
 from reference.models.device_maps import parse_device_map
 
+# Settings that only some kinds of drafters read.
+OF_SOME_KINDS = ("lattice_k", "rescoring_weight")
+
 
 def named_drafters(models: TargetSettings) -> dict[str, DrafterKind]:
     """Returns the drafters of a request by their names; empty if its settings name no drafts."""
     names = draft_names(models) if isinstance(models, ModelSettings) else ()
     return {name: parse_drafter(name) for name in names}
+
+
+def require_read(models: ModelSettings) -> None:
+    """Refuses a setting that none of the drafts reads."""
+    names = named_drafters(models)
+    read = {
+        setting for drafter in names.values() for part in walk(drafter) for setting in part.reads
+    }
+    for setting in OF_SOME_KINDS:
+        if getattr(models, setting) is not None and setting not in read:
+            raise ValueError(f"{setting} is not read by draft {', '.join(names)}")
 
 
 def require_placeable(models: TargetSettings, *, compiling: str) -> None:

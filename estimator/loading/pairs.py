@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from estimator.draft_names.kind import EMBEDDED, DrafterOf, LoadContext, walk
-from estimator.draft_names.suitable import named_drafters, require_placeable
+from estimator.draft_names.suitable import named_drafters, require_placeable, require_read
 from estimator.loading.folders import model_files, target_source
 from estimator.progress import notice
 from estimator.prompts.files import Prompt
@@ -37,9 +37,6 @@ from reference.models.huggingface import (
 )
 from reference.policies import Confidence, Fixed, Heuristic, Policy, Product
 from reference.records import Stopping
-
-# Settings that only some kinds of drafters read.
-OF_SOME_KINDS = ("lattice_k", "rescoring_weight")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +81,7 @@ def load(
     both = models if isinstance(models, ModelSettings) else ModelSettings()
     names = named_drafters(models)
     parts = [part for drafter in names.values() for part in walk(drafter)]
-    for setting in OF_SOME_KINDS:
-        if getattr(both, setting) is not None and all(setting not in part.reads for part in parts):
-            raise ValueError(f"{setting} is not read by draft {', '.join(names)}")
+    require_read(both)
     require_placeable(models, compiling=compiling)
     device = resolve_device(models.device)
     source = target_source(target_name)

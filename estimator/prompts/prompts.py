@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -111,20 +112,35 @@ def prompts_hash(prompts: Sequence[Sequence[int]]) -> str:
     return hashlib.sha256(json.dumps([list(ids) for ids in prompts]).encode()).hexdigest()[:16]
 
 
+def require_dataset(name: str) -> None:
+    """Refuses a data set that is no path and not in the cache if the hub cannot be reached."""
+    from huggingface_hub import constants
+
+    from reference.models.hub import require_hub
+
+    cache = Path(os.environ.get("HF_DATASETS_CACHE", Path(constants.HF_HOME) / "datasets"))
+    if Path(name).exists() or (cache / name.replace("/", "___")).exists():
+        return
+    try:
+        require_hub()
+        if constants.HF_HUB_OFFLINE:
+            raise ConnectionError("there is no such folder, and HF_HUB_OFFLINE forbids a download")
+    except ConnectionError as error:
+        raise ValueError(f"dataset {name!r} could not be loaded: {error}") from error
+
+
 def read_dataset(name: str, settings: PromptSource) -> list[Prompt]:
     """Returns the first prompts of a data set on the Hugging Face hub, or of a folder of files.
 
     If a data set has only one configuration or split, the settings need not name it.
     """
-    from datasets import config, load_dataset
+    require_dataset(name)
+    from datasets import load_dataset
     from datasets.exceptions import DatasetsError
 
-    from reference.models.hub import quiet, require_hub
+    from reference.models.hub import quiet
 
-    kept = Path(config.HF_DATASETS_CACHE) / name.replace("/", "___")
     try:
-        if not Path(name).exists() and not kept.exists():
-            require_hub()
         with quiet(), _bars():
             rows: Any = load_dataset(name, settings.dataset_config, split=settings.dataset_split)
     except (DatasetsError, OSError, ValueError) as error:

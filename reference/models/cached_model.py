@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from transformers import Cache
 
+from reference.models.folders import POSITIONS
 from reference.models.memory import States, record_layers, record_output
 from reference.models.model import Stopwatch
 
@@ -19,8 +20,7 @@ UNFIT: dict[str, str] = {
     "moshi": "only its own cache, which cannot roll back, keeps its attention window",
     "prophetnet": "its decoder takes one token a pass once it has a cache",
 }
-# Names of the setting for the most positions of a text; the decoder's first.
-POSITIONS = ("max_decoder_position_embeddings", "max_position_embeddings", "max_seq_len")
+# Names of the setting for an encoder's most positions.
 ENCODER_POSITIONS = ("max_encoder_position_embeddings", *POSITIONS)
 
 Boundaries = tuple[int | None, ...]

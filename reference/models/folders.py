@@ -7,6 +7,10 @@ from typing import Any
 CONFIGURATION = "config.json"
 WEIGHTS = ("*.safetensors", "*.bin", "*.index.json")
 TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "*.spm", "*.tiktoken")
+# Bytes of a safetensors file's header that the format allows.
+_LONGEST_HEADER = 100_000_000
+# Names of the setting for the most positions of a text; the decoder's first.
+POSITIONS = ("max_decoder_position_embeddings", "max_position_embeddings", "max_seq_len")
 ADVICE = "name a folder that save_pretrained wrote, or a model of the Hugging Face hub"
 
 
@@ -92,3 +96,31 @@ def configuration_of(name: str) -> dict[str, Any]:
     except (ValueError, OSError):
         return {}
     return settings if isinstance(settings, dict) else {}
+
+
+def require_positions(name: str, new_tokens: int, shown: str) -> None:
+    """Refuses more new tokens than fit the positions in a model's config.json after a prompt.
+
+    shown: the model's name in the message.
+    """
+    config = configuration_of(name)
+    config = config.get("text_config", config)
+    limit = next((config[key] for key in POSITIONS if config.get(key) is not None), None)
+    if isinstance(limit, int) and new_tokens >= limit:  # a prompt has at least one token
+        raise ValueError(
+            f"prompt and new tokens must fit the {limit} positions of {shown}, got {new_tokens} "
+            "new tokens"
+        )
+
+
+def stored_tensors(folder: Path) -> set[str]:
+    """Returns the names of the tensors in a folder's safetensors files; refuses damaged files."""
+    names: set[str] = set()
+    for path in folder.glob("*.safetensors"):
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            try:
+                names |= json.loads(file.read(min(length, _LONGEST_HEADER))).keys()
+            except (ValueError, AttributeError) as error:
+                raise unloadable("model", str(folder), error) from error
+    return names

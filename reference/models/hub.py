@@ -12,7 +12,6 @@ from huggingface_hub import constants, try_to_load_from_cache
 from huggingface_hub import logging as hub_logging
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
-from transformers.utils import logging as transformers_logging
 
 # The local cache has one of these for every model or tokenizer that was loaded before.
 FIRST_FILES = ("config.json", "tokenizer_config.json", "tokenizer.json")
@@ -23,6 +22,8 @@ CONNECTION_SECONDS = 10.0
 @contextmanager
 def quiet() -> Iterator[None]:
     """Suppresses retry warnings and all progress bars except the bars of downloads."""
+    from transformers.utils import logging as transformers_logging
+
     verbosity = hub_logging.get_verbosity()
     hub_logging.set_verbosity(logging.ERROR)
     hook = transformers_logging.set_tqdm_hook(

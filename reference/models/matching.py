@@ -1,9 +1,10 @@
 """Checks, without PyTorch, that a draft matches its target: kind, layers and vocabulary."""
 
 import json
+from pathlib import Path
 from typing import Any
 
-from reference.models.folders import configuration_of, file_of
+from reference.models.folders import configuration_of, file_of, stored_tensors
 
 DECODER_ONLY, ENCODER_DECODER = "decoder-only", "encoder-decoder"
 
@@ -43,6 +44,24 @@ def require_exit(layers: int, of_target: int, name: str) -> None:
         raise ValueError(
             f"an early exit must come after at least 1 layer and before the last of the "
             f"{of_target} layers of {name}, got {layers}"
+        )
+
+
+def require_prediction_layer(folder: Path, layers: int, name: str) -> None:
+    """Refuses a target without exactly one layer of multi-token prediction after its `layers`."""
+    stored = stored_tensors(folder)
+    first, second = (
+        any(key.startswith(f"model.layers.{layer}.") for key in stored)
+        for layer in (layers, layers + 1)
+    )
+    if not first:
+        raise ValueError(
+            f"{name} must have a layer of multi-token prediction in safetensors, got none for "
+            f"model.layers.{layers} in {folder}"
+        )
+    if second:
+        raise ValueError(
+            f"{name} must have one layer of multi-token prediction to draft with, got several"
         )
 
 

@@ -16,6 +16,7 @@ from safetensors import safe_open
 from torch import Tensor, nn
 from transformers import Cache, DynamicCache
 
+from reference.models.matching import require_prediction_layer
 from reference.models.memory import RoomyLayer, layer_stack
 from reference.models.text_tree import hidden_at
 
@@ -177,17 +178,8 @@ EXPERT = re.compile(r"mlp\.experts\.(\d+)\.(gate|up|down)_proj\.weight")
 def load_mtp(folder: Path, target: Any, *, name: str) -> Mtp:
     """Returns the multi-token-prediction layer in a target's files, stored after its last layer."""
     config = target.config.get_text_config(decoder=True)
-    first = config.num_hidden_layers
-    tensors = _stored(folder, first)
-    if not tensors:
-        raise ValueError(
-            f"{name} must have a layer of multi-token prediction in safetensors, got none for "
-            f"model.layers.{first} in {folder}"
-        )
-    if _stored(folder, first + 1):
-        raise ValueError(
-            f"{name} must have one layer of multi-token prediction to draft with, got several"
-        )
+    require_prediction_layer(folder, config.num_hidden_layers, name)
+    tensors = _stored(folder, config.num_hidden_layers)
     head = Mtp(target, name=name)
     expected = head.state_dict()
     missing = [key for key in expected if key not in tensors]

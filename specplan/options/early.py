@@ -23,8 +23,9 @@ def refuse_early(stated: Mapping[str, Any]) -> None:
     if os.environ.get("WORLD_SIZE", "1") != "1" or stated.get("texts") is not None:
         return
     from estimator.draft_names.kind import EMBEDDED, walk
-    from estimator.draft_names.suitable import named_drafters, require_placeable
-    from reference.models.folders import require_folder
+    from estimator.draft_names.suitable import named_drafters, require_placeable, require_read
+    from estimator.loading.folders import target_source
+    from reference.models.folders import require_folder, require_positions
     from reference.sampling_ranges import require_sampling
 
     sampling = _of(SamplingSettings, stated)
@@ -36,28 +37,33 @@ def refuse_early(stated: Mapping[str, Any]) -> None:
             require_sampling(temperature=stated["draft_temperature"])
         except ValueError as error:
             raise ValueError(f"draft_{error}") from error
-    _refuse_prompts(_of(PromptSettings, stated), stated.get("prompt"))
+    text = _of(PromptSettings, stated)
+    _refuse_prompts(text, stated.get("prompt"))
     drafting = "drafts" in stated and stated.get("decoder") != "autoregressive"
     models = _of(ModelSettings if drafting else TargetSettings, stated)
     if stated.get("engine") is None and stated.get("server") is None:
-        if models.target not in (None, EMBEDDED):
-            require_folder(str(models.target))
+        target = models.target or EMBEDDED
+        if target != EMBEDDED:
+            require_folder(target)
+        require_positions(target_source(target), text.max_new_tokens, target)
         for part in (part for drafter in named_drafters(models).values() for part in walk(drafter)):
-            part.require(
-                models.target or EMBEDDED, tokenizer=None, settings=_of(ModelSettings, stated)
-            )
+            part.require(target, tokenizer=None, settings=_of(ModelSettings, stated))
+        if isinstance(models, ModelSettings):
+            require_read(models)
         require_placeable(models, compiling=stated.get("compiling", "off"))
 
 
 def _refuse_prompts(text: PromptSettings, prompt: str | None) -> None:
     from estimator.progress import heard
-    from estimator.prompts.prompts import wanted_prompts
+    from estimator.prompts.prompts import require_dataset, wanted_prompts
 
     source = text.prompts
     large = isinstance(source, str) and os.path.isfile(source)
     large = large and os.path.getsize(str(source)) > MOST_BYTES
-    unread = prompt is None and source is None and text.dataset is not None
-    if unread or large:
+    if prompt is None and source is None and text.dataset is not None:
+        require_dataset(text.dataset)
+        return
+    if large:
         return
     with heard(lambda *_: None):  # the run's own reading gives the notices
         wanted_prompts(text, prompt)

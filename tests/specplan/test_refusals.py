@@ -1,6 +1,7 @@
 """Command lines with what they print (`said/`), or why they are refused in a line (`refused/`)."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -204,6 +205,7 @@ def test_mistakes_are_refused_without_torch(models: Path) -> None:
         capture_output=True,
         text=True,
         cwd=models,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
     )
     assert ended.returncode == 0, ended.stderr
     for (words, message), (status, error) in zip(known, json.loads(ended.stdout), strict=True):
@@ -219,6 +221,7 @@ def test_impossible_settings_of_models_are_refused_before_decoding(
 ) -> None:
     monkeypatch.chdir(models)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for decoding in (
         "estimator.timing.arms.plain_session",
