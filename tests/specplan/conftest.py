@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 import simulator.traffic.sizing
 import specplan.api.size_settings
 import specplan.api.sized_replicas
+import specplan.api.traffic
 from simulator.traffic.fleet import Goal
 from simulator.traffic.server import Doubt, doubt_of
 from specplan.main import main
@@ -59,13 +60,19 @@ def small(folders: Path) -> list[str]:
 
 
 @pytest.fixture
-def few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has `size` simulate a tenth of its requests and count an eighth of its draws."""
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has `size` and `traffic` count an eighth of their random draws, for tests of their text."""
 
     def some_draws(*known: Any) -> Doubt | None:
         drawn = doubt_of(*known)
         return None if drawn is None else Doubt(drawn.seconds[::8])
 
-    monkeypatch.setattr(specplan.api.sized_replicas, "doubt_of", some_draws)
+    for module in (specplan.api.sized_replicas, specplan.api.traffic):
+        monkeypatch.setattr(module, "doubt_of", some_draws)
+
+
+@pytest.fixture
+def few_requests(few_draws: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has `size` simulate a tenth of its requests, too."""
     monkeypatch.setattr(specplan.api.size_settings, "Goal", partial(Goal, requests=1000))
     monkeypatch.setattr(simulator.traffic.sizing, "_CHECKED", 10_000)

@@ -8,6 +8,8 @@ import pytest
 from specplan.reports.page.shown import section_of
 from tests.specplan.plan_inputs import both, run, run_json
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 
 def test_a_k_that_was_not_run_is_not_named_where_it_is_likelier_to_overload() -> None:
     runs = (

@@ -9,6 +9,8 @@ from click.testing import CliRunner
 
 from specplan.main import main
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 LOAD = (
     "--rate 1,20 --prompt-tokens 200 --output-tokens 300 --alpha 0.8 --gpu h100 "

@@ -324,6 +324,7 @@ def answer_of(kind: str) -> Any:
     return json.loads(printed.stdout)
 
 
+@pytest.mark.usefixtures("few_requests")
 @pytest.mark.parametrize("kind", NAMED)
 def test_names_in_the_json_of_each_command_are_text_and_never_markup(kind: str, reported) -> None:
     page = reported(
