@@ -96,6 +96,7 @@ SUBJECTS = {
             "tests/studies/bild/test_bild_decoder.py",
             "tests/reference/test_decoder_stopping.py",
             "tests/reference/test_decoder_timing.py",
+            "tests/reference/test_sessions.py",
         ),
     ),
     "branches": Subject(

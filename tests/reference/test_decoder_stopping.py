@@ -272,7 +272,7 @@ def test_the_first_ending_of_a_text_is_named() -> None:
     ],
 )
 def test_stop_strings_of_nothing_are_refused(strings: tuple[str, ...], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
         StopStrings(strings, spelled)
 
 

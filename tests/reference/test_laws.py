@@ -245,6 +245,8 @@ def test_streams_differ_by_every_number_of_their_seed() -> None:
     states = {seeded(device, *seed).initial_seed() for seed in [(0, 0), (0, 1), (1, 0), (0, 0, 0)]}
     assert len(states) == 4
     assert seeded(device, 0, 1).initial_seed() == seeded(device, 0, 1).initial_seed()
+    # 63 bits, all that a generator takes: no seed has the highest one with a chance of 2^-64.
+    assert max(seeded(device, seed).initial_seed() for seed in range(64)).bit_length() == 63
 
 
 def test_the_first_and_the_last_token_are_drawn() -> None:

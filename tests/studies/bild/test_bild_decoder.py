@@ -14,7 +14,14 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Dense, Laws, OneHot, Sampling, draw
 from reference.records import Generation, Stopping, StopStrings
 from reference.speculative import Subject
-from studies.bild.decoder import DISTANCES, Fallback, Rollback, bild_session, unread_ending
+from studies.bild.decoder import (
+    DISTANCES,
+    Fallback,
+    Rollback,
+    bild_session,
+    read_part,
+    unread_ending,
+)
 from tests.reference.decoding import alone
 from tests.reference.plain_laws import plain_law, random_table
 from tests.reference.tabular import Table, TabularModel
@@ -160,6 +167,32 @@ def test_a_rollback_of_zero_is_zero() -> None:
     assert generation.accepted == 3  # the text's last three, unread
     assert generation.rollbacks == generation.target_calls == 9
     assert generation.discarded == 27
+
+
+def test_the_read_part_of_a_text_is_all_but_an_ending_that_only_the_draft_saw() -> None:
+    whole = bild(Naive(rollback=0.0, fallback=0.0, most=3, new_tokens=12))
+    part = read_part(whole)
+    assert part.blocks == whole.blocks[:9]
+    assert len(whole.blocks) == 10
+    assert (part.text, part.prefill_seconds) == (whole.text, whole.prefill_seconds)
+
+
+def test_the_small_model_reads_the_prompt_and_the_text_must_fit_the_large_one() -> None:
+    large, small = (TabularModel(LARGE, VOCABULARY, name) for name in ("large", "small"))
+    drafter = ModelDrafter(small, Sampling(), VOCABULARY)
+    subject = Subject(large, drafter, Sampling(), Stopping(5), Rollback(1.0))
+    session = bild_session(subject, [0, 1, 2], Fallback(0.5), torch.Generator())
+    assert small.length == large.length == 2
+    assert session.prefill_seconds > 0
+    large.max_length = 7
+    with pytest.raises(ValueError, match=r"must fit the 7 positions of large, got 3 \+ 5 tokens"):
+        bild_session(subject, [0, 1, 2], Fallback(0.5), torch.Generator())
+
+
+def test_a_certainty_of_exactly_the_threshold_goes_on() -> None:
+    law = Dense(torch.tensor([[0.5, 0.25, 0.25]]))
+    assert Fallback(0.5).trusts(law)
+    assert not Fallback(0.51).trusts(law)
 
 
 def test_disagreement_with_no_tolerance_gives_the_large_models_greedy_text() -> None:
