@@ -59,7 +59,7 @@ def _accepts(row: Difference, prompts: int, b: str) -> str:
     how = "less" if row.difference < 0 else "more" if row.difference > 0 else "as much"
     if _undecided(row):
         chance = percentage(_chance(row, prompts))
-        return f"{b} accepts {how} {numbers} with a probability of {chance}: not decided."
+        return f"{b} accepts {how} {numbers} with a probability of {chance}; 95 % would decide."
     return f"{b} accepts {how} {numbers}, {_odds(row, prompts)}."
 
 
@@ -128,6 +128,12 @@ def verdict_of(comparison: Comparison) -> str:
     said += [f"Faster than no speculation: {', '.join(gains)}."] * bool(gains)
     if more := _more_prompts(comparison):
         said.append(f"Next: measure both over {more} prompts (--num-prompts {more}), and compare.")
+        said += [
+            f"K = {side.gamma} is the longest that was timed of {name}: its command goes to "
+            f"{2 * side.gamma}."
+            for name, side in sides.items()
+            if side.gamma and f"--max-gamma {side.gamma} " in f"{side.command or ''} "
+        ]
     return " ".join(said)
 
 
@@ -146,10 +152,10 @@ def next_commands(comparison: Comparison) -> list[str]:
         if more is None or side.command is None:
             return []
         # The longest draft that was timed may not be the fastest.
-        longer = side.command.replace(
-            f"--max-gamma {side.gamma}", f"--max-gamma {2 * (side.gamma or 0)}"
+        longer = f"{side.command} ".replace(
+            f"--max-gamma {side.gamma} ", f"--max-gamma {2 * (side.gamma or 0)} "
         )
-        commands.append(f"{_PROMPTS.sub('', longer)} --num-prompts {more} -o {file}")
+        commands.append(f"{_PROMPTS.sub('', longer).rstrip()} --num-prompts {more} -o {file}")
     return [*commands, f"specplan compare {' '.join(sides)}"]
 
 

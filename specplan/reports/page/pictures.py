@@ -89,7 +89,7 @@ class Chart:
     def explained(self) -> str:
         """How to read the chart. It names levels whose labels bars or dots would hide."""
         named = [level.label for level in self.levels if self.categories and level.label]
-        return " ".join([self.reading, *(f"Line: {label}." for label in named)])
+        return " ".join([self.reading, *(f"Horizontal line: {label}." for label in named)])
 
     def name(self, x: float) -> str:
         """Returns the text of a value on the horizontal axis."""

@@ -23,7 +23,7 @@ Flags = Callable[[Profile], dict[str, str]]
 _DRAFT = (
     "start the server with the flags below, and compare the time per token with and without them."
 )
-_DECIDE = "to decide between both, measure them again with the commands below; or "
+_DECIDE = "to decide, measure both again with the commands below; until then, "
 _LEAVE = (
     "Next: leave the server without a draft. A smaller draft, a head, or fewer requests at "
     "once may change that."

@@ -93,6 +93,8 @@ def test_a_comparison_has_the_odds_of_both_sides_and_their_flags(tmp_path: Path)
     text = " ".join(text.split())
     assert "Faster than no speculation: A with K = 3 (almost certain, over 99 %), B with" in text
     assert "Next: measure both over 270 prompts (--num-prompts 270), and compare." in text
+    assert "K = 8 is the longest that was timed of B: its command goes to 16." in text
+    assert "timed of A" not in text
     shown = page.read_text()
     assert text.startswith("Take B with K = 8 (")
     assert shown.index("<summary>B = lookup, vllm") < shown.index("<summary>A = embedded, vllm")

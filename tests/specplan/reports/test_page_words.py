@@ -148,7 +148,7 @@ def test_bars_hide_no_label_of_a_level() -> None:
     bars = series("a", 0, [(0, 1.5)], "bars")
     level = Threshold(1.0, "without speculation")
     chart = Chart("key", "Title", "Reading.", "x", "y", bars, levels=[level], categories=["one"])
-    assert chart.explained == "Reading. Line: without speculation."
+    assert chart.explained == "Reading. Horizontal line: without speculation."
     axes = drawn(Section(kind="Plan", about="", headline="h", charts=[chart])).axes[0]
     assert "without speculation" not in [text.get_text() for text in axes.texts]
     legend = axes.get_legend()

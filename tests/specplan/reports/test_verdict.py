@@ -31,12 +31,12 @@ A_NOW = (
          f"speed, {IN_MOST}."),
         ((Difference("alpha", 0.71, 0.55, -0.16, -0.37, 0.04), SLOWER),
          f"{A_NOW} B accepts less (0.55 against 0.71) with a probability of "
-         "91 %: not decided. About 23 prompts would decide acceptance, about 22 "
+         "91 %; 95 % would decide. About 23 prompts would decide acceptance, about 22 "
          "speed, in 80 % of comparisons; these files have 8."),
         ((Difference("alpha", 0.71, 0.55, -0.16, -0.37, 0.04), FASTER),
          f"Take B: B is 6 % faster at K = 4 (2.12 against 2.00 {TIMES}), almost certain (98 %). "
-         "B accepts less (0.55 against 0.71) with a probability of 91 %: not decided. About 23 "
-         "prompts would decide acceptance, in 80 % of comparisons; these files have 8."),
+         "B accepts less (0.55 against 0.71) with a probability of 91 %; 95 % would decide. About "
+         "23 prompts would decide acceptance, in 80 % of comparisons; these files have 8."),
         ((Difference("alpha", 0.6, 0.6, 0.0, None, None),),
          "B accepts as much (0.60 against 0.60), of one prompt: no interval."),
         ((Difference("speed-up at gamma 4", 2.0, 2.12, 0.12, None, None),),
