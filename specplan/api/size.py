@@ -22,6 +22,7 @@ from specplan.api.drafts import SizedDraft, named_apart
 from specplan.api.shown import Shown
 from specplan.api.size_settings import SizeSettings
 from specplan.api.sized_replicas import replica_at, replicas_of
+from specplan.api.traffic_command import traffic_command
 
 if TYPE_CHECKING:
     from engines.kind import Drafted
@@ -36,6 +37,7 @@ class SizeResult(Shown, Sizing):
     replicas: the deployments of one replica that were searched.
     drafted: drafts by name, as servers load them.
     notes: deployments that were left out, and the sampling for which acceptances hold.
+    traffic_command: `specplan traffic` for `best`; "": no option states the acceptance.
     day, day_without: replicas of `best` and `best_without` by hour of a trace; None: no trace, or
       an hour that needs more GPUs than `max_gpus`.
     """
@@ -43,6 +45,7 @@ class SizeResult(Shown, Sizing):
     replicas: tuple[Replica, ...] = field(default=(), repr=False)
     drafted: Mapping[str, Drafted] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    traffic_command: str = ""
     day: Day | None = None
     day_without: Day | None = None
 
@@ -58,7 +61,9 @@ class SizeResult(Shown, Sizing):
         from specplan.reports.sizing_json import sizing_json
 
         flags = {} if self.best is None else {server: self.flags(server) for server in sized_for()}
-        data = sizing_json(self, self.fronts, flags=flags, notes=self.notes)
+        data = sizing_json(
+            self, self.fronts, flags=flags, notes=self.notes, command=self.traffic_command
+        )
         return data if self.day is None else {**data, "day": day_json(self.day, self.day_without)}
 
     def records(self) -> Sequence[Mapping[str, Any]]:
@@ -129,7 +134,8 @@ def _sized(
     holds = "The acceptance of {} holds for: {}."
     notes += [holds.format(draft.title, draft.acceptance.source.sampling) for draft in drafts]
     values |= {"replicas": tuple(replicas), "drafted": drafted, "notes": tuple(notes)}
-    return SizeResult(**values)
+    command = "" if sizing.best is None else traffic_command(sizing.best, target, drafts, given)
+    return SizeResult(**values, traffic_command=command)
 
 
 def _by_hour(

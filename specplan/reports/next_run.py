@@ -143,13 +143,25 @@ def next_line(
     counted: whether the tokens per call of runs with drafts must be stated, too.
     to: the command that takes the options.
     """
+    options = run_options(gammas, batch=batch, context=context, counted=counted)
+    runs, what = runs_text(gammas, context, batch), numbers(options)
+    return f"Next: run {runs}, and add {options} to {to} ({what})."
+
+
+def run_options(
+    gammas: Sequence[int], *, batch: int, context: int | None, counted: bool = False
+) -> str:
+    """Returns the options that add runs, with MS and L for their numbers; see `next_line`."""
     known = [f"batch={batch}"] * (batch > 1)
     known += [f"context={context}"] * (context not in (None, DEFAULT_CONTEXT))
-    runs = [
+    runs = (
         ",".join([f"gamma={gamma}", "tpot=MS", *["length=L"] * (counted and gamma > 0), *known])
         for gamma in gammas
-    ]
+    )
+    return " ".join(f"--run {run}" for run in runs)
+
+
+def numbers(options: str) -> str:
+    """Returns the meanings of the numbers that replace MS and L in options."""
     what = "MS: milliseconds per token of one request"
-    what += "; L: tokens per call, the mean acceptance length" * any("=L" in run for run in runs)
-    options = " ".join(f"--run {run}" for run in runs)
-    return f"Next: run {runs_text(gammas, context, batch)}, and add {options} to {to} ({what})."
+    return what + "; L: tokens per call, the mean acceptance length" * ("=L" in options)

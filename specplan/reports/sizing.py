@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from shlex import quote, split
+from textwrap import wrap
 from typing import Any
 
 from simulator.choice.odds import percentage
 from simulator.numerics.intervals import percent
 from specplan.reports.day import HOURS, day_sentences
 from specplan.reports.sizing_words import enough, layout
-from specplan.reports.table import Column, folded, table
+from specplan.reports.table import WIDTH, Column, folded, table
 
 Json = Mapping[str, Any]
 # Rows of the table of speeds.
@@ -22,7 +24,9 @@ def sizing_text(data: Json) -> str:
         return folded(data["sentence"])
     rows = fleets(data)
     lines = [folded(data["sentence"]), "", table(rows, fleet_columns(rows)), ""]
-    lines += [*map(folded, data["promises"]), ""]
+    *promises, searched = map(folded, data["promises"])
+    again = [_shell(data["next_command"])] if data["next_command"] else []
+    lines += [*promises, *again, searched, ""]
     if data["drafts"]:
         lines += [table(data["drafts"], draft_columns()), ""]
     if (by_hour := data.get("day")) is not None:
@@ -35,6 +39,14 @@ def sizing_text(data: Json) -> str:
             *map(folded, [data["basis"], *data["notes"]]),
         ]
     )
+
+
+def _shell(command: str) -> str:
+    """Returns a command over several lines, as a shell takes it."""
+    words = " ".join(word.replace(" ", "\0") for word in map(quote, split(command)))
+    lines = wrap(words, WIDTH - 6, break_long_words=False, break_on_hyphens=False)
+    lines = [line.replace("\0", " ") for line in lines]
+    return "  " + " \\\n    ".join(lines)
 
 
 def fleets(data: Json) -> list[Json]:

@@ -14,7 +14,7 @@ from simulator.traffic.promise import PERCENTILES, Promise, binding
 from simulator.traffic.saved import Saved
 from simulator.traffic.sizing import Sizing
 from specplan.reports.size_grid import times_by_rate
-from specplan.reports.sizing_words import layout, promises, sentence
+from specplan.reports.sizing_words import layout, next_command, promises, sentence
 from specplan.reports.table import possible
 
 
@@ -24,10 +24,12 @@ def sizing_json(
     *,
     flags: Mapping[str, str],
     notes: Sequence[str],
+    command: str = "",
 ) -> dict[str, Any]:
     """Returns the answer as a JSON object.
 
     fronts: with and without speculation; flags: a replica's flags by server.
+    command: the command of `traffic` for the best deployment; "": not known.
     """
     goal, targets, saved = sizing.goal, sizing.goal.targets, sizing.saved
     drawn = None if sizing.best is None else sizing.best.drawn_gpus
@@ -36,7 +38,8 @@ def sizing_json(
     return possible(
         {
             "sentence": sentence(sizing),
-            "promises": promises(sizing),
+            "promises": promises(sizing, command=command),
+            "next_command": next_command(sizing.best, command),
             "basis": "" if sizing.best is None else sizing.best.replica.basis[0],
             "rate": goal.rate,
             **_lengths(sizing.best),

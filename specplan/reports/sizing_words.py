@@ -12,7 +12,7 @@ from simulator.traffic.limit import in_turn
 from simulator.traffic.saved import Saved
 from simulator.traffic.sizing import Sizing
 from simulator.traffic.steady import steady
-from specplan.reports.next_run import next_line
+from specplan.reports.next_run import next_line, numbers, run_options, runs_text
 
 _ELSE = ": loosen a target, allow more GPUs a replica (--gpus-per-replica), or another draft"
 
@@ -30,9 +30,7 @@ def sentence(sizing: Sizing) -> str:
         else "without speculation"
     )  # fmt: skip
     known = enough(best.probability, ": enough with a probability of ")
-    known += ". Measure it before you rely on it" * (
-        best.gamma > 0 and bool(known) and not sizing.undecided
-    )
+    known += ", which no run shows yet" * (best.gamma > 0 and bool(known) and not sizing.undecided)
     start = (
         f"ake {best.gpus} {best.replica.gpu.upper()} ({_deployed(best)}) {speculation} for "
         f"{float(f'{goal.rate:.4g}'):g} requests/s{known}."
@@ -100,8 +98,11 @@ def _saving(saved: Saved | None, without: Fleet | None) -> list[str]:
     ]
 
 
-def promises(sizing: Sizing) -> list[str]:
-    """Returns what the best deployment promises, what limits it, and how sure the count is."""
+def promises(sizing: Sizing, *, command: str = "") -> list[str]:
+    """Returns what the best deployment promises, what limits it, and how sure the count is.
+
+    command: the command of `traffic` for the best deployment; "": not known.
+    """
     best, promised, goal = sizing.best, sizing.promise, sizing.goal
     if best is None:
         return []
@@ -126,7 +127,7 @@ def promises(sizing: Sizing) -> list[str]:
             f"{ends[2]:.3g})."
         )
     lines.append(f"{binds[0].upper()}{binds[1:]} binds. {due}")
-    lines += _next(best)
+    lines += _next(best, command)
     lines.append(
         f"{sizing.searched} combinations were searched. Requests go to the replicas in turn; "
         f"{100 * goal.share:g} % of them keep the targets: that is the promise (--share)."
@@ -134,18 +135,36 @@ def promises(sizing: Sizing) -> list[str]:
     return lines
 
 
-def _next(best: Fleet) -> list[str]:
+def next_command(best: Fleet | None, command: str) -> str:
+    """Returns a command of `traffic` with the next runs; "" if nothing is uncertain, or no command.
+
+    command: see `promises`.
+    """
+    if not command or best is None or best.probability is None:
+        return ""
+    gammas, batch, context = _runs(best)
+    return f"{command} {run_options(gammas, batch=batch, context=context, counted=True)}"
+
+
+def _runs(best: Fleet) -> tuple[list[int], int, int]:
+    """Returns the draft lengths to run on one replica, and the batch and context of the runs."""
+    demand = best.replica.pair.demand
+    rate, shared = best.goal.rate / best.replicas, in_turn(demand, best.replicas)
+    state = steady(best.replica.pair.server(best.gamma), shared, best.gamma, rate)
+    return sorted({0, best.gamma}), max(round(float(state.batch[0])), 1), round(demand.context)
+
+
+def _next(best: Fleet, command: str) -> list[str]:
     """Returns the runs of one replica that make the answer sure; [] if nothing is uncertain."""
     if best.probability is None:
         return []
-    replica, demand = best.replica, best.replica.pair.demand
-    rate, shared = best.goal.rate / best.replicas, in_turn(demand, best.replicas)
-    state = steady(replica.pair.server(best.gamma), shared, best.gamma, rate)
-    gpus = f"--gpu {replica.gpu} --tp {replica.tp}" + f" --dp {replica.dp}" * (replica.dp > 1)
-    gpus += f" --ep {replica.ep}" * (replica.ep > 1) + f" --replicas {best.replicas}"
-    batch, command = max(round(float(state.batch[0])), 1), f"'specplan traffic {gpus}' for these"
-    return [next_line(sorted({0, best.gamma}), batch=batch, context=round(demand.context),
-                      counted=True, to=f"{command} requests and models")]  # fmt: skip
+    gammas, batch, context = _runs(best)
+    if not command:
+        to = "'specplan traffic' for one replica, with these requests and models"
+        return [next_line(gammas, batch=batch, context=context, counted=True, to=to)]
+    meaning = numbers(next_command(best, command))
+    return [f"Next: before you rely on it, run {runs_text(gammas, context, batch)} on one replica, "
+            f"and plan again with their numbers by the command below ({meaning})."]  # fmt: skip
 
 
 def layout(tp: int, ep: int, dp: int) -> str:

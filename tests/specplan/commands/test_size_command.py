@@ -1,14 +1,19 @@
 """`specplan size`: the answer, its JSON, flags, picture, and what is refused."""
 
+import json
+import re
+import shlex
 from functools import cache
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import specplan as sp
 from simulator.acceptance.acceptance import Iid
 from simulator.traffic.counted import ENOUGH
 from specplan.api.size import SizeResult
+from specplan.main import main
 from specplan.reports.table import WIDTH
 from tests.specplan.plan_inputs import both, run, run_json
 
@@ -124,6 +129,28 @@ def test_python_gives_the_numbers_and_the_flags_of_a_replica() -> None:
     flags = sizing.flags("sglang")
     assert "--max-running-requests" in flags
     assert "DRAFT" in flags
+
+
+def test_the_next_runs_come_as_a_command_that_a_shell_takes() -> None:
+    words = f"{LOAD} {MODELS} --gpu h100 --gpus-per-replica 1"
+    sizing, text = both(words.replace("alpha=0.8", "rates=0.8/0.6"), "size")
+    command = sizing["next_command"]
+    shown = re.search(r"(?s)specplan traffic.*?(?=\n\d+ combinations)", text)
+    assert shown is not None
+    assert shlex.split(shown[0].replace("\\\n", "")) == shlex.split(command)
+    best, (_, traffic, *options) = sizing["best"], shlex.split(command)
+    assert traffic == "traffic"
+    assert "0.8,0.6" in options
+    times = {"gamma=0,tpot=MS": "gamma=0,tpot=7.5", f"gamma={best['gamma']},tpot=MS,length=L":
+             f"gamma={best['gamma']},tpot=5.1,length=2.2"}  # fmt: skip
+    for blank, run_of in times.items():
+        assert f"--run {blank}," in command
+        options = [word.replace(blank, run_of) for word in options]
+    after = CliRunner().invoke(main, ["traffic", *options, "--json"])
+    assert after.exit_code == 0, after.output
+    answer = json.loads(after.stdout)
+    assert answer["replicas"] == best["replicas"]
+    assert answer["rows"][0]["rate"] == sizing["rate"]
 
 
 def test_a_result_and_its_deployments_are_shown_in_a_line() -> None:

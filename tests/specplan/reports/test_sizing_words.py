@@ -48,7 +48,7 @@ def test_the_answer_says_how_likely_its_gpus_are_enough_and_how_many_more_others
     known, less = (round(100 * chance) for chance in chances)
     assert sentence(sizing) == (
         f"Take {taken} with small and K = 4 for 40 requests/s: enough with a probability of "
-        f"{known} %. Measure it before you rely on it. Without speculation {without} are enough "
+        f"{known} %, which no run shows yet. Without speculation {without} are enough "
         f"with only {less} %."
     )
     exact = replace(plain.replica, doubt=lambda: None)
