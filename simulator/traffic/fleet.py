@@ -46,6 +46,11 @@ class Replica:
     doubt: Callable[[], Doubt | None] = field(default=lambda: None, repr=False)
     basis: tuple[str, ...] = ()
 
+    @cached_property
+    def drawn(self) -> Doubt | None:
+        """Draws of costs and acceptance; None: all is exact."""
+        return self.doubt()
+
     @property
     def batch_limit(self) -> int:
         return self.pair.drafting.slots
@@ -63,7 +68,7 @@ class Replica:
         )
 
         def doubt() -> Doubt | None:
-            drawn = self.doubt()
+            drawn = self.drawn
             return None if drawn is None else replace(drawn, seconds=drawn.seconds[:, :slots])
 
         pair = replace(self.pair, drafting=drafting, baseline=baseline)
@@ -143,11 +148,14 @@ class Fleet:
         """Requests per second of all replicas up to which `Goal.share` is kept, by simulation."""
         server, goal = self.replica.pair.server(self.gamma), self.goal
         demand = in_turn(self.replica.pair.demand, self.replicas)
-        limit = simulated_limit(
-            server, demand, self.gamma, goal.targets, goal.share,
-            requests=goal.requests, seed=goal.seed,
-        )  # fmt: skip
-        return self.replicas * limit
+        load = demand, self.gamma, goal.targets, goal.share
+        drawn = goal.requests, goal.seed
+
+        def simulated() -> float:
+            return simulated_limit(server, *load, requests=goal.requests, seed=goal.seed)
+
+        # It does not depend on the rate of the goal, which a page's slider changes.
+        return self.replicas * server.derived((*load, *drawn), simulated)
 
     @property
     def share_within(self) -> float:
@@ -178,10 +186,10 @@ class Fleet:
         most = self.goal.max_gpus // self.replica.gpus
         return self.replica.gpus * min(_MANY * self.replicas, most)
 
-    @cached_property
+    @property
     def drawn(self) -> Doubt | None:
         """Draws of costs and acceptance; None: all is exact."""
-        return self.replica.doubt()
+        return self.replica.drawn
 
     @cached_property
     def scale(self) -> float:

@@ -104,7 +104,7 @@ def limits_at(fleet: Fleet, chances: Sequence[float]) -> list[float] | None:
     factor by which the simulation's limit exceeds the closed form's at the most probable values.
     """
     doubt, pair, goal, gamma = (
-        fleet.replica.doubt(), fleet.replica.pair, fleet.goal, fleet.gamma
+        fleet.drawn, fleet.replica.pair, fleet.goal, fleet.gamma
     )  # fmt: skip
     if doubt is None or fleet.closed_limit <= 0:
         return None

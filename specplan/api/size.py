@@ -56,6 +56,10 @@ class SizeResult(Shown, Sizing):
 
     def json(self) -> dict[str, Any]:
         """Returns the JSON object of `specplan size`."""
+        return dict(self._json)
+
+    @cached_property
+    def _json(self) -> dict[str, Any]:
         from specplan.reports.day import day_json
         from specplan.reports.replica_flags import sized_for
         from specplan.reports.sizing_json import sizing_json
