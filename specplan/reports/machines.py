@@ -7,6 +7,7 @@ from typing import Any
 
 from simulator.cost.roofline.hardware import find_hardware
 from simulator.numerics.intervals import percent
+from specplan.reports.rate_choices import BEST_BY_RATE
 from specplan.reports.table import Column, folded, ranged, table
 
 Json = Mapping[str, Any]
@@ -66,7 +67,6 @@ def machines_details(rows: Sequence[Json]) -> list[str]:
     (low, _), (other, high) = (_interval(rows[at]) for at in (first, second))
     known, apart = bool(low and other), low > high
     doubt = "lie apart" if apart else "overlap: the second may carry as much"
-    close = [second] * (known and not apart and second in fine)
     lines = [
         f"Second: {names[second]}, {_served(rows[second])}."
         + f" The {percent()} intervals of their capacities {doubt}." * known
@@ -74,14 +74,20 @@ def machines_details(rows: Sequence[Json]) -> list[str]:
     ] * (second in fine or not fine)
     failed = {at: machine_fails(rows[at]) for at in order if at not in fine}
     lines += [f"{names[at]} {' and '.join(words)}." for at, words in failed.items()]
-    lines += [f"{names[at]}: {rows[at]['sentence']}" for at in fine or order]
+    lines += [f"{names[at]}: {' '.join([rows[at]['sentence'], *_by_rate(rows[at])])}"
+              for at in fine or order]  # fmt: skip
     high_end, to_run = "The high end", "Next: "
     lines += [
         line.replace(high_end, f"{high_end} of {names[first]}")
         for line in rows[first]["details"]
         if line.startswith((high_end, to_run))
     ]
-    return lines + [line for at in close for line in rows[at]["details"] if line.startswith(to_run)]
+    return lines
+
+
+def _by_rate(one: Json) -> list[str]:
+    """Returns the sentence on the K of every rate of a machine, if there is one."""
+    return [line for line in one["details"] if line.startswith(BEST_BY_RATE)]
 
 
 def _served(one: Json) -> str:
@@ -144,8 +150,9 @@ def machine_columns(rows: Sequence[Json]) -> list[Column[Json]]:
         ("capacity without", capacity("_without")),
     ]
     if (goal := _goal(rows[0])) != MOST:
-        columns += [("within the targets up to", f"{{{goal}:.3g}}"),
-                    ("within them without", f"{{{goal}_without:.3g}}")]  # fmt: skip
+        share = f"{100 * rows[0]['share']:.0f} % within the targets"
+        columns += [(f"{share}, best K", f"{{{goal}:.3g}}"),
+                    (f"{share}, without", f"{{{goal}_without:.3g}}")]  # fmt: skip
     return columns
 
 

@@ -10,6 +10,7 @@ from simulator.numerics.intervals import percent
 from simulator.traffic.answer import Traffic
 from simulator.traffic.row import Interval
 
+BEST_BY_RATE = "Best by rate"  # the first words of `ranges_lines`
 Json = Mapping[str, Any]
 _GAINS = ("gain", "measure")
 # An end is the capacity if it is lower by at most this share.
@@ -78,7 +79,7 @@ def ranges_lines(data: Json, ends: Interval | None) -> list[str]:
     """
     words, edge = ranges_words(data), data["break_even_rate"]
     doubt = "" if ends is None or ends[0] >= ends[1] else _between(*ends)
-    start = "Best by rate" + ", if runs confirm it" * bool(data["to_run"])
+    start = BEST_BY_RATE + ", if runs confirm it" * bool(data["to_run"])
     above = ", no speculation above" * (_sustained(data) is None)
     if words and edge is not None and isclose(_ends(data["ranges"])[-1][1], edge):
         return [f"{start}: {words}{doubt}{above}."]

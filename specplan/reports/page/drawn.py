@@ -58,7 +58,8 @@ def _draw(axes: drawing.Axes, chart: Chart) -> None:
             _bars(axes, drawn, bars)
         else:
             side = at - (len(chart.series) - 1) / 2
-            _points(axes, drawn, _DODGE * side if chart.categories and not bars else 0.0)
+            ring = sum(other.mark == "rings" for other in chart.series[:at])
+            _points(axes, drawn, _DODGE * side if chart.categories and not bars else 0.0, ring=ring)
     for label, x, y in chart.marks:
         axes.plot(x, y, "D", color=drawing.INK, markersize=7)
         drawing.note(axes, label, (x, y), offset=(0, 8), align="center bottom")
@@ -93,14 +94,15 @@ def _share(chart: Chart, span: Span) -> float:
     return (last - first) / (high - low)
 
 
-def _points(axes: drawing.Axes, series: Series, shift: float) -> None:
+def _points(axes: drawing.Axes, series: Series, shift: float, *, ring: int) -> None:
+    """Draws the points of a series; ring: how many series of rings are drawn before it."""
     x, y = [point.x + shift for point in series.points], [point.y for point in series.points]
     colour, line = _colour(series.colour), series.mark not in ("dots", "rings")
     ends = [(point.x + shift, point.low, point.high) for point in series.points]
     style = {"line": "-", "dashed": "--"}.get(series.mark, "")
     marker = "o" if len(x) <= 40 else ""
     rings = series.mark == "rings"
-    size = 6 + 4 * series.colour * rings if not line else 4
+    size = (10 + 4 * ring if rings else 6) if not line else 4
     axes.plot(x, y, linestyle=style, marker=marker, markersize=size, color=colour,
               markerfacecolor="none" if rings else colour, label=series.name)  # fmt: skip
     if not line:

@@ -75,10 +75,17 @@ def _capacities(machines: Sequence[Json], names: Sequence[str]) -> Chart:
             for at, one in enumerate(machines)
         )  # fmt: skip
         dots += series(way, colour, points, "dots")
+    reading = "Dots: capacity divided by the machine's GPUs."
+    if (goal := f"{MOST}_at_share") in machines[0]:
+        share = f"{100 * machines[0]['share']:.0f} % within the targets"
+        reading += f" Rings: up to so many requests are {share}."
+        for colour, (end, way) in enumerate(zip(("", "_without"), WAYS.values(), strict=True)):
+            rates = ((at, one[f"{goal}{end}"] / one["tp"]) for at, one in enumerate(machines))
+            dots += series(f"{share}, {way}", colour, rates, "rings")
     doubt = any(one.get(f"{MOST}_low") is not None for one in machines)
     return Chart(
-        "capacity", "Capacity of a GPU",
-        "Capacity divided by the machine's GPUs." + f" Lines: {percent()} intervals." * doubt,
+        "capacity", "Requests a second of a GPU",
+        reading + f" Lines: {percent()} intervals." * doubt,
         "machine", "requests a second", dots, categories=names,
     )  # fmt: skip
 

@@ -21,13 +21,13 @@ function tip(chart, x) {
   return box;
 }
 
-/** Returns a series as the library draws it: its band or its bars of uncertainty first. */
-function layers(series, shade, index, shift) {
+/** Returns a series as the library draws it: its band or its bars of uncertainty first. ring: size of rings, which are larger than those before them. */
+function layers(series, shade, index, shift, ring) {
   const points = series.points.map((point) => [point.x + shift, point.y]);
   const bounded = series.points.filter((point) => point.low !== null && point.high !== null);
   const rings = series.mark === "rings";
   const dots = rings || series.mark === "dots";
-  const main = { name: series.name, type: { bars: "bar", dots: "scatter", rings: "scatter" }[series.mark] ?? "line", data: points, color: shade, symbolSize: rings ? 12 + 6 * series.colour : dots ? 11 : 6, showSymbol: points.length < 20, lineStyle: { width: 2, type: series.mark === "dashed" ? "dashed" : "solid" }, barMaxWidth: 34, z: dots ? 5 : 3 };
+  const main = { name: series.name, type: { bars: "bar", dots: "scatter", rings: "scatter" }[series.mark] ?? "line", data: points, color: shade, symbolSize: rings ? ring : dots ? 11 : 6, showSymbol: points.length < 20, lineStyle: { width: 2, type: series.mark === "dashed" ? "dashed" : "solid" }, barMaxWidth: 34, z: dots ? 5 : series.mark === "dashed" ? 4 : 3 };
   if (dots) main.itemStyle = { opacity: 1 };
   if (rings) main.itemStyle = { color: "transparent", borderColor: shade, borderWidth: 2.5, opacity: 1 };
   if (dots) main.markLine = { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: shade, type: "solid", width: 2 }, data: bounded.map((point) => [{ coord: [point.x + shift, point.low] }, { coord: [point.x + shift, point.high] }]) };
@@ -130,7 +130,7 @@ function options(chart, width, height) {
     xAxis: { ...axis, ...places, name: chart.x, nameGap: 30 + 14 * (lines - 1), scale: true, splitLine: { show: false }, axisLabel: label },
     yAxis: { ...axis, type: "value", name: chart.y, nameGap: 42, min: Math.min(...heights) > -1e-9 ? 0 : undefined },
     series: [
-      ...chart.series.flatMap((series, index) => layers(series, colour(`colour-${series.colour % 8}`), index, shift(index))),
+      ...chart.series.flatMap((series, index) => layers(series, colour(`colour-${series.colour % 8}`), index, shift(index), named ? 13 : 17 + 6 * chart.series.slice(0, index).filter((other) => other.mark === "rings").length)),
       {
         type: "line", silent: true, symbol: "none", lineStyle: { opacity: 0 }, tooltip: { show: false }, z: 4, data: [[first, Math.min(...heights)], [last, Math.max(...heights)]],
         markArea: { silent: true, label: { color: ink, position: "top" }, data: areas },

@@ -33,8 +33,8 @@ class ChartPoint:
 class Series:
     """Points of one colour, joined by a line, shown as single dots or rings, or as bars.
 
-    colour: index from 0; all series of one draft have one colour. Rings are larger at a larger
-      index, so that all rings at one place are seen.
+    colour: index from 0; all series of one draft have one colour. Later rings are larger, so that
+      all rings at one place are seen.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Chart:
 
     def name(self, x: float) -> str:
         """Returns the text of a value on the horizontal axis."""
-        return self.categories[int(x)] if self.categories else f"{x:g}"
+        return self.categories[int(x)] if self.categories else f"{x:.4g}" if x < 1e4 else f"{x:.0f}"
 
 
 @dataclass(frozen=True, slots=True)

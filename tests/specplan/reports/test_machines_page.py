@@ -42,14 +42,18 @@ def test_several_machines_have_a_page_and_a_picture(tmp_path: Path) -> None:
     apart = [note for note in machines[1]["notes"] if note not in machines[0]["notes"]]
     assert apart
     assert all(f"l40s: {note}" in section.notes for note in apart)
-    assert section.sure[3] == f"h100-sxm: {machines[0]['sentence']}"
+    first = machines[0]
+    assert section.sure[3] == f"h100-sxm: {first['sentence']} {first['details'][0]}"
+    assert first["details"][0].startswith("Best by rate: K = ")
     assert section.basis.startswith("Rests on your acceptance rate and costs by ")
     assert section.basis.endswith(", and on no run of your server.")
     capacities, *times = section.charts
     assert list(capacities.categories) == ["h100-sxm", "l40s"]
-    first = capacities.series[0].points[0]
-    assert first.y == machines[0]["most_requests_per_second"] / machines[0]["tp"]
-    assert first.low == machines[0]["most_requests_per_second_low"]
+    capacity, rings = capacities.series[0].points[0], capacities.series[2]
+    assert capacity.y == first["most_requests_per_second"] / first["tp"]
+    assert (rings.name, rings.mark) == ("95 % within the targets, with speculation", "rings")
+    assert rings.points[0].y == first["most_requests_per_second_at_share"] / first["tp"]
+    assert capacity.low == machines[0]["most_requests_per_second_low"]
     names = {
         f"{name}, {way}"
         for name in capacities.categories
@@ -90,7 +94,7 @@ def test_a_machine_with_an_undecided_gain_waits_for_runs() -> None:
     assert machines_details([slow, fast]) == [
         f"{second}capacities overlap: the second may carry as much. "
         "Prices are not given, so requests a GPU rank.",
-        "h100-sxm, TP 2: Wait.", "l40s, TP 1: No.", "Next: run K = 2.", "Next: run K = 3.",
+        "h100-sxm, TP 2: Wait.", "l40s, TP 1: No.", "Next: run K = 2.",
     ]  # fmt: skip
     apart = {**slow, f"{most}_without_high": 19.0}
     assert (
