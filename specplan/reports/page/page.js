@@ -229,7 +229,7 @@ for (const part of document.querySelectorAll(".wide")) {
   part.addEventListener("scroll", () => cut(part));
 }
 
-const WHOLE = /(K = \d+|K \+ 1|(?:± )?\d[\d.]* %|\d{4}-\d\d-\d\d|--[a-z][a-z-]*)/;
+const WHOLE = /(K = \d+|K \+ 1|(?:± |over |under )?\d[\d.]* %|\d{4}-\d\d-\d\d|--[a-z][a-z-]*)/;
 /** Returns a text whose long words may be broken after a comma, slash or underscore. */
 const breakable = (text) => text.split(/(\S{28,})/).flatMap((word, i) => (i % 2 ? word.split(/(?<=[,/_])/).flatMap((part) => [part, document.createElement("wbr")]) : word));
 
