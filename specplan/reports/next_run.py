@@ -19,7 +19,8 @@ NOT_CALIBRATED = (
 WIDE = 2.5
 LAUNCHES = (
     "some servers launch a draft model's kernels one by one (0.2 to 28 ms a drafted token outside "
-    "of passes, in public measurements), others do not, and no run shows which yours does."
+    "of passes, in public measurements), others do not (--draft-launch), and no run shows which "
+    "yours does."
 )
 
 
