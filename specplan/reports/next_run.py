@@ -13,7 +13,7 @@ from simulator.numerics.intervals import deviations
 # Measured by benchmarks/published_advice.py.
 NOT_CALIBRATED = (
     "Chances of a gain are not reliable for draft models that were never run: of public loads none "
-    "of 10 gained at a stated 50 to 75 %, and 29 of 38 at 75 to 95 %."
+    "of 10 gained at a stated 50 to 75 %, and 9 of 12 at 75 to 95 %."
 )
 # An interval is wide if its upper end is this many times its lower end.
 WIDE = 2.5
