@@ -21,8 +21,6 @@ FILE = Path(__file__).with_name("known.json")
 _BOTH = {"attention_bias": False, "tie_word_embeddings": False}
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "deepseek_v3": {**_BOTH, "moe_layer_freq": 1},
-    "glm4_moe": {**_BOTH, "partial_rotary_factor": 0.5, "use_qk_norm": False},
-    "gpt_oss": {**_BOTH, "attention_bias": True},
     "llama4_text": _BOTH,
 }
 
@@ -48,8 +46,6 @@ def sizes(config: Mapping[str, Any]) -> dict[str, Any] | None:
     if defaults is None:
         return None
     kept = {name: value for name, value in config.items() if name not in WITHOUT_SIZE}
-    if kept.get("experts_per_token") == kept.get("num_experts_per_tok"):
-        kept.pop("experts_per_token", None)
     layers, step = kept.get("num_hidden_layers"), kept.get("interleave_moe_layer_step")
     if family == "llama4_text":
         kept.pop("use_qk_norm", None)  # its norms have no weights

@@ -58,8 +58,8 @@ def plain_count(
         kind: WeightKind = "head" if sizes["tie_word_embeddings"] else "embedding"
         yield kind, "model.embed_tokens.weight", (vocabulary, width), 0
         for layer in range(layers):
-            for kind, name, *shape in _layer(sizes, family, head_size):
-                experts = shape[0] if len(shape) == 3 else 0  # they are stacked
+            for kind, name, *shape in _layer(sizes, family, head_size, layer):
+                experts = shape[0] if ".experts." in name else 0  # they are stacked
                 yield kind, f"model.layers.{layer}.{name}", tuple(shape), experts
         yield "other", "model.norm.weight", (width,), 0
         if not sizes["tie_word_embeddings"]:
@@ -104,7 +104,8 @@ def _usual(sizes: Mapping[str, Any], family: Family, defaults: Mapping[str, Any]
     kinds = list(sizes.get("layer_types", ()))
     known = {FULL, SLIDING} if family.full > 1 else {FULL}
     listed = not kinds or (len(kinds) == layers and set(kinds) <= known)
-    even = width % heads == 0 and (sizes["head_dim"] or width // heads) % 2 == 0
+    divided = width % heads == 0 or (family.any_width and sizes["head_dim"] is not None)
+    even = divided and (sizes["head_dim"] or width // heads) % 2 == 0
     shared = heads % sizes["num_key_value_heads"] == 0
     sparse = sizes.get("decoder_sparse_step", 1) == 1 and not sizes.get("mlp_only_layers")
     if family.experts:
@@ -126,8 +127,8 @@ def _window(sizes: Mapping[str, Any], family: Family, layer: int) -> int | None:
     return None if full else window
 
 
-def _layer(sizes: Mapping[str, Any], family: Family, head_size: int) -> Iterator[Any]:
-    """Yields kind, name and sides of the parameters of one layer, in the order of its modules."""
+def _layer(sizes: Mapping[str, Any], family: Family, head_size: int, layer: int) -> Iterator[Any]:
+    """Yields kind, name and sides of the parameters of a layer, in the order of its modules."""
     width, inner, _, heads, key_heads, _ = (sizes[name] for name in SIZES)
     queries, keys = heads * head_size, key_heads * head_size
     attention = {
@@ -136,20 +137,25 @@ def _layer(sizes: Mapping[str, Any], family: Family, head_size: int) -> Iterator
     }  # fmt: skip
     if "qkv_proj" in family.joined:
         attention = {"o_proj": (width, queries), "qkv_proj": (queries + 2 * keys, width)}
+    if family.sinks:
+        yield "other", "self_attn.sinks", heads
     biased = family.biased if sizes.get("attention_bias", True) else ()
     for leaf, sides in attention.items():
         yield "attention", f"self_attn.{leaf}.weight", *sides
         if leaf in biased:
             yield "other", f"self_attn.{leaf}.bias", sides[0]
     for norm, all_heads in (("q_norm", queries), ("k_norm", keys)):
-        if family.head_norms:
+        if sizes.get("use_qk_norm", family.head_norms):
             yield "other", f"self_attn.{norm}.weight", all_heads if family.joint else head_size
-    yield from _experts(sizes, family) if family.experts else _network(sizes, family, inner)
+    dense = not family.experts or layer < sizes.get("first_k_dense_replace", 0)
+    yield from _network(sizes, family, inner) if dense else _experts(sizes, family)
     for norm in family.norms:
         yield "other", f"{norm}.weight", width
 
 
-def _network(sizes: Mapping[str, Any], family: Family, inner: int) -> Iterator[Any]:
+def _network(
+    sizes: Mapping[str, Any], family: Family, inner: int, name: str = "mlp"
+) -> Iterator[Any]:
     """Yields the parameters of a feed-forward network as `_layer` does."""
     width = sizes["hidden_size"]
     ahead = {"gate_proj": inner, "up_proj": inner}
@@ -157,18 +163,25 @@ def _network(sizes: Mapping[str, Any], family: Family, inner: int) -> Iterator[A
         ahead = {"gate_up_proj": 2 * inner}
     matrices = {leaf: (outputs, width) for leaf, outputs in ahead.items()}
     for leaf, sides in {**matrices, "down_proj": (width, inner)}.items():
-        yield "feed-forward", f"mlp.{leaf}.weight", *sides
+        yield "feed-forward", f"{name}.{leaf}.weight", *sides
         if sizes.get("mlp_bias", False):
-            yield "other", f"mlp.{leaf}.bias", sides[0]
+            yield "other", f"{name}.{leaf}.bias", sides[0]
 
 
 def _experts(sizes: Mapping[str, Any], family: Family) -> Iterator[Any]:
     """Yields the parameters of a layer's experts and of their router as `_layer` does."""
-    width, (count, inner) = sizes["hidden_size"], (sizes[name] for name in family.experts)
-    router = ("feed-forward", "mlp.gate.weight", count, width)
+    width, (count, inner, *shared) = sizes["hidden_size"], (sizes[name] for name in family.experts)
+    name = "router" if family.expert_biases else "gate"
+    router: list[Any] = [("feed-forward", f"mlp.{name}.weight", count, width)]
+    if family.expert_biases:
+        router.append(("other", f"mlp.{name}.bias", count))
     if family.router_first:
-        yield router
-    yield "experts", "mlp.experts.gate_up_proj", count, 2 * inner, width
-    yield "experts", "mlp.experts.down_proj", count, width, inner
+        yield from router
+    for leaf, outputs, inputs in (("gate_up_proj", 2 * inner, width), ("down_proj", width, inner)):
+        yield "experts", f"mlp.experts.{leaf}", count, outputs, inputs
+        if family.expert_biases:
+            yield "experts", f"mlp.experts.{leaf}_bias", count, outputs
     if not family.router_first:
-        yield router
+        yield from router
+    for number in shared:
+        yield from _network(sizes, family, number * inner, "mlp.shared_experts")

@@ -13,14 +13,16 @@ WITHOUT_SIZE = frozenset((
     "architectures", "attention_dropout", "attn_scale", "attn_temperature_tuning", "auto_map",
     "attention_multiplier", "attn_logit_softcapping", "aux_loss_alpha", "bos_token_id",
     "cache_implementation", "draft_vocab_size", "dtype", "embd_pdrop", "embedding_multiplier",
-    "eos_token_id", "ep_size", "final_logit_softcapping", "floor_scale", "for_llm_compressor",
+    "eos_token_id", "ep_size", "experts_per_token", "final_logit_softcapping", "floor_scale",
+    "for_llm_compressor",
     "hidden_act", "hidden_activation", "initial_context_length", "initializer_range",
     "logits_scaling", "max_position_embeddings", "max_window_layers", "n_group", "norm_topk_prob",
     "original_max_position_embeddings", "output_router_logits", "pad_token_id", "pretraining_tp",
     "quantization_config", "query_pre_attn_scalar", "resid_pdrop", "residual_multiplier",
     "rms_norm_eps", "rope_interleave", "rope_local_base_freq", "rope_parameters", "rope_scaling",
     "rope_theta", "routed_scaling_factor",
-    "router_aux_loss_coef", "router_jitter_noise", "scoring_func", "seq_aux", "swiglu_limit",
+    "router_aux_loss_coef", "router_jitter_noise", "scoring_func", "seq_aux", "swiglu_alpha",
+    "swiglu_limit",
     "topk_group", "topk_method", "torch_dtype", "transformers_version", "use_cache",
     "_attn_implementation_autoset", "_name_or_path",
 ))  # fmt: skip
@@ -54,8 +56,12 @@ class Family(NamedTuple):
     joined: matrices of which several are one.
     full: each layer with a number that this divides reads all tokens, others a window; 1: with a
       window, all layers have it.
-    experts: entries with the number of experts and the width of an expert; (): no experts.
+    experts: entries with the number of experts, the width of an expert and, if the family has
+      shared experts after the router, their number; (): no experts.
     router_first: whether a layer has its router before its experts.
+    expert_biases: whether experts and router have biases.
+    sinks: whether each head of a layer has a sink.
+    any_width: whether the hidden size need not be a multiple of the heads.
     """
 
     name: str
@@ -68,6 +74,9 @@ class Family(NamedTuple):
     full: int = 1
     experts: tuple[str, ...] = ()
     router_first: bool = False
+    expert_biases: bool = False
+    sinks: bool = False
+    any_width: bool = False
 
 
 _ALL = (*_QUERIES_KEYS_VALUES, "o_proj")
@@ -114,5 +123,20 @@ FAMILIES = {
         {**_BIASES, **_NO_WINDOW, "decoder_sparse_step": 1, "mlp_only_layers": (),
          "num_experts_per_tok": 8},
         head_norms=True, biased=_ALL, experts=("num_experts", "moe_intermediate_size"),
+    ),
+    "glm4_moe": Family(
+        "Glm4MoeForCausalLM",
+        {**_BIASES, "use_qk_norm": False, "num_experts_per_tok": 8, "first_k_dense_replace": 1,
+         "num_nextn_predict_layers": 1, "partial_rotary_factor": 0.5},
+        biased=_QUERIES_KEYS_VALUES,
+        experts=("n_routed_experts", "moe_intermediate_size", "n_shared_experts"),
+        any_width=True,
+    ),
+    "gpt_oss": Family(
+        "GptOssForCausalLM",
+        {**_WINDOWS, "sliding_window": 128, "attention_bias": True, "head_dim": 64,
+         "num_experts_per_tok": 4},
+        biased=_ALL, full=2, experts=("num_local_experts", "intermediate_size"),
+        router_first=True, expert_biases=True, sinks=True,
     ),
 }  # fmt: skip

@@ -13,7 +13,13 @@ from tests.estimator.model_shapes.test_kept_counts import CHANGED, SMALL
 TIED = {"tie_word_embeddings": True}
 EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
 QWEN3_EXPERTS = {"num_experts": 4, "moe_intermediate_size": 16, "num_experts_per_tok": 2}
-FURTHER = {"mixtral": EXPERTS, "qwen3_moe": QWEN3_EXPERTS}
+GLM_EXPERTS = {
+    "n_routed_experts": 4, "moe_intermediate_size": 16, "n_shared_experts": 1,
+    "num_experts_per_tok": 2,
+}  # fmt: skip
+FURTHER = {
+    "mixtral": EXPERTS, "qwen3_moe": QWEN3_EXPERTS, "glm4_moe": GLM_EXPERTS, "gpt_oss": EXPERTS,
+}  # fmt: skip
 # Entries of a family for which transformers wants another form than other families have.
 OTHER_FORMS = {
     ("phi3", "rope_parameters"), ("phi3", "rope_scaling"), ("gemma3_text", "rope_parameters"),
@@ -61,6 +67,15 @@ COVERED: list[tuple[str, dict[str, Any]]] = [
     ("qwen3_moe", QWEN3_EXPERTS),
     ("qwen3_moe", {**QWEN3_EXPERTS, "head_dim": 32, "attention_bias": True}),
     ("qwen3_moe", {**QWEN3_EXPERTS, "mlp_only_layers": [], "layer_types": ["full_attention"] * 2}),
+    ("glm4_moe", GLM_EXPERTS),
+    ("glm4_moe", {**GLM_EXPERTS, "use_qk_norm": True, "attention_bias": True, "head_dim": 32}),
+    ("glm4_moe", {**GLM_EXPERTS, "first_k_dense_replace": 3, "num_hidden_layers": 4, **TIED}),
+    ("glm4_moe", {**GLM_EXPERTS, "n_shared_experts": 2, "first_k_dense_replace": 2}),
+    ("glm4_moe", {**GLM_EXPERTS, "num_attention_heads": 6, "head_dim": 16}),
+    ("gpt_oss", EXPERTS),
+    ("gpt_oss", {**EXPERTS, "head_dim": 32, "num_hidden_layers": 5, "sliding_window": 8}),
+    ("gpt_oss", {**EXPERTS, "layer_types": ["full_attention", "sliding_attention"], **TIED}),
+    ("gpt_oss", {**EXPERTS, "attention_bias": False, "num_experts_per_tok": 3}),
 ]
 KEPT = [(), ("lm_head", r"(^|\.)layers\.1\.mlp"), (r"q_proj$",)]
 
@@ -112,6 +127,10 @@ def test_entries_without_a_size_change_no_count(family: str) -> None:
         {"model_type": "gemma2", "layer_types": ["full_attention", "chunked_attention"]},
         {"model_type": "gemma3_text", "sliding_window_pattern": 2},
         {"model_type": "mixtral"},
+        {"model_type": "gpt_oss", **EXPERTS, "num_experts_per_tok": 5},
+        {"model_type": "gpt_oss", **EXPERTS, "sliding_window": None},
+        {"model_type": "glm4_moe", **GLM_EXPERTS, "first_k_dense_replace": 0},
+        {"model_type": "glm4_moe", **GLM_EXPERTS, "n_shared_experts": None},
         {"model_type": "mixtral", **EXPERTS, "num_experts_per_tok": 5},
         {"model_type": "qwen3_moe", **QWEN3_EXPERTS, "mlp_only_layers": [0]},
         {"model_type": "qwen3_moe", **QWEN3_EXPERTS, "decoder_sparse_step": 2},
