@@ -8,13 +8,16 @@ _READING = (
     "Rates and latency targets for which specplan computed the share of requests within the "
     "targets, in closed form, at the K of each rate."
 )
+_SIMULATED = " Near the capacity the simulated shares above are the better ones."
 
 
-def target_explorer(grid: Json | None, rate: float, targets: Mapping[str, float]) -> Json | None:
+def target_explorer(
+    grid: Json | None, rate: float, targets: Mapping[str, float], *, simulated: bool = False
+) -> Json | None:
     """Returns the grid of the sliders as JSON; None without a grid.
 
     grid: the result of `target_grid`. rate, targets: where the sliders start, targets by name in
-      milliseconds.
+      milliseconds. simulated: whether the page has simulated shares, too.
     """
     if grid is None:
         return None
@@ -28,7 +31,7 @@ def target_explorer(grid: Json | None, rate: float, targets: Mapping[str, float]
     start = {"rate": rates.index(rate)}
     start |= {name: _nearest(moved[name], target) for name, target in targets.items()}
     return {
-        "reading": _READING,
+        "reading": _READING + _SIMULATED * simulated,
         "about": "Per cent of requests within the targets by rate.",
         "axes": [
             {"key": key, "label": labels[key], "values": list(range(len(values))), "step": 1,

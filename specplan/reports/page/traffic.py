@@ -49,7 +49,12 @@ def traffic_section(document: Document) -> Section:
         ],
         command=document.command,
         notes=answer.get("notes") or (),
-        explorer=target_explorer(answer.get("grid"), answer["rows"][0]["rate"], targets),
+        explorer=target_explorer(
+            answer.get("grid"),
+            answer["rows"][0]["rate"],
+            targets,
+            simulated=bool(answer.get("simulated")),
+        ),
     )
 
 
