@@ -12,6 +12,8 @@ from specplan.api.results import TunedRuns
 from specplan.api.size import SizeResult
 from tests.specplan.made_profiles import made_tuning
 
+pytestmark = pytest.mark.usefixtures("few_requests")
+
 CONFIGS = Path(__file__).parents[2] / "docs" / "configs"
 TARGET, DRAFT = CONFIGS / "llama-3.1-8b.json", CONFIGS / "llama-3.2-1b.json"
 DRAFTS = ("embedded", "lookup")

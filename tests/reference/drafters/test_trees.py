@@ -243,8 +243,9 @@ def test_scores_do_not_depend_on_how_a_text_is_cut(monkeypatch: pytest.MonkeyPat
     assert set(whole.ratio.ravel().tolist()) == {0.0, 1.0}
 
 
+@pytest.mark.parametrize("text", [Sampling(), Sampling(0.0)], ids=["drawn", "greedy"])
 def test_scores_of_settings_together_are_those_of_each_alone(
-    monkeypatch: pytest.MonkeyPatch,
+    text: Sampling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = 24  # so many that a text of 20 repeats some and lacks others
     monkeypatch.setattr("reference.drafter.ROW_NUMBERS", 3 * words)  # read in parts
@@ -252,7 +253,7 @@ def test_scores_of_settings_together_are_those_of_each_alone(
     draft = TabularModel(random_table(1, words), words)
     drafter = TreeDrafter(ModelDrafter(draft, Sampling(0.0), words), (-1, 0, 1))
     generator = torch.Generator().manual_seed(3)
-    tokens = alone(target, PROMPT, Sampling(), Stopping(20), generator=generator).tokens
+    tokens = alone(target, PROMPT, text, Stopping(20), generator=generator).tokens
 
     def ratios(*settings: Sampling) -> list[list[list[float]]]:
         options = ScoreOptions(settings, (), 3)

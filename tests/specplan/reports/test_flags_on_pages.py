@@ -10,6 +10,8 @@ from specplan.reports.page.pictures import Section
 from specplan.reports.page.shown import section_of
 from tests.specplan.plan_inputs import run
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 MODELS = (
     f"--target-config {CONFIGS / 'llama-3.1-8b.json'} "
