@@ -94,6 +94,7 @@ def test_settings_and_acceptance_move_to_the_numbers_of_a_plan(
     page.close()
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_rates_and_targets_move_to_the_shares_of_that_question(
     browser: Any, tmp_path: Path
 ) -> None:
