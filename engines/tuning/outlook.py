@@ -85,17 +85,15 @@ class Outlook:
         most = max((run.gamma for run in at_load), default=0)
         if most == 0:
             return self.advice.named  # even at low odds: else a draft that gains is never found
-        tried, named = {run.gamma for run in at_load}, self.advice.gamma
         following, reach = self.advice.next_run, min(max(most + 2, 2 * most), self.longest)
         speeds = {run.gamma: run.length / run.step_seconds for run in at_load}
         last = speeds.pop(most)
         rising = len(speeds) > 1 and last >= (1 + RISING) * max(speeds.values())
         # Forecasts beyond the runs are less exact than the runs, and none is advised unmeasured.
-        longer = following is None and (self.advice.gamma > most or rising)
+        confirms = following is None or following.gamma == self.advice.gamma
+        longer = confirms and (self.advice.gamma > most or rising)
         if reach > most and (beyond or longer):
             return reach
-        if following is None and named > 0 and named not in tried:
-            return named  # what is advised is confirmed by a run
         return None if following is None else following.gamma
 
     def milliseconds(self, gamma: int) -> Value:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from simulator.choice.odds import OPEN
 from simulator.numerics.intervals import Forecast
 
-# A smaller γ is preferred if its speed-up is lower by at most this share.
+# A smaller γ, or one that was run, is preferred if its speed-up is lower by at most this share.
 NEAR = 0.01
 # Least probability of a gain at which speculation is advised. Below one half, a loss is likelier
 # than a gain. `benchmarks/published_advice.py` prints the speed lost with other values.
@@ -55,7 +55,7 @@ class Advice:
 
     gamma: advised draft length. 0: do not speculate, or not before `test_gamma` is measured.
     named: the draft length to use if any is used: the smallest whose speed is within `near` of the
-      fastest, or a measured one; 0 if there is no candidate.
+      fastest, of those that were run and gain if there are any; 0 if there is no candidate.
     speed_up: speed-up of `gamma` over no speculation, above 0: its median, or what was measured.
     best: the draft length with the largest median speed-up; 0 if that is not above 1.
     gain_probability: probability in [0, 1] that `named` is faster than no speculation; None if the
@@ -101,12 +101,14 @@ def advise(
 ) -> Advice:
     """Returns the decision among candidate draft lengths, and the proposed next run.
 
-    Candidates are ranked by their median speed-up. The mean speed-up would reward uncertainty. A γ
-    that was run and gains is advised before any that was not: `next_run` names the one to run then.
+    Candidates are ranked by their median speed-up. The mean speed-up would reward uncertainty.
+    Among those within `near` of the fastest, one that was run and gains is advised first. If the
+    advised γ was not run, it is the next run.
 
     gammas: candidates, each at least 1, rising, shape (n,).
     law: joint distribution of the candidates' log speed-ups over no speculation.
-    near: a smaller γ is preferred to the best if its speed-up is lower by at most this share.
+    near: a smaller γ, or one that was run, is preferred to the best if its speed-up is lower by at
+      most this share.
     worth: smallest expected gain of log speed for which a next run is proposed; None: propose none.
     repeat: standard deviation of the logarithm of one run's speed.
     calibrated: whether predicted probabilities of a gain match observed frequencies.
@@ -123,15 +125,17 @@ def advise(
         return Advice(0, 0, 0, None, certain=False)
     medians = np.where(able, law.medians, -np.inf)
     top = int(medians.argmax())
-    kept = _measured_choice(law, able & np.isin(gammas, timed), margin)
-    likely = int((medians >= medians[top] - margin).argmax())
-    at = likely if kept is None else kept
+    near_best = medians >= medians[top] - margin
+    # A gain that does not exceed its doubt was not measured.
+    gained = near_best & np.isin(gammas, timed) & (medians > law.deviation)
+    measured, likely = bool(gained.any()), int(near_best.argmax())
+    at = int(gained.argmax()) if measured else likely
     probability = float(law.only(np.arange(count) == at).exceeds(1.0)[0])
-    undecided = not calibrated and kept is None and OPEN <= probability <= UNDECIDED
+    undecided = not calibrated and not measured and OPEN <= probability <= UNDECIDED
     # A gain of at most `near` is not worth a draft.
     gains = probability >= THRESHOLD and float(medians[top]) > margin
     # Index in [0, *gammas], where 0 is no speculation.
-    advised = at + 1 if (gains or kept is not None) and not undecided else 0
+    advised = at + 1 if (gains or measured) and not undecided else 0
     following = None
     if tried is not None and worth is not None:
         following = _next_run(
@@ -144,22 +148,10 @@ def advise(
         gain_probability=probability if float(law.deviation.max()) > _NOTHING else None,
         certain=bool(law.interval()[0][at] > 1),
         undecided=undecided,
-        measured=kept is not None,
+        measured=measured,
         next_run=following,
         speed_up=float(np.exp(law.medians[at])) if advised else 1.0,
     )
-
-
-def _measured_choice(law: Forecast, ran: NDArray[np.bool_], margin: float) -> int | None:
-    """Returns the index of the γ to advise because it was run and gains by more than its doubt.
-
-    Among such γ it is the smallest that is at most `margin` below the largest; None: there is none.
-    """
-    gained = ran & (law.medians > law.deviation)
-    if not gained.any():
-        return None
-    of_runs = np.where(gained, law.medians, -np.inf)
-    return int((of_runs >= of_runs.max() - margin).argmax())
 
 
 def _next_run(
@@ -174,9 +166,10 @@ def _next_run(
 
     Knowledge gradient (Frazier, Powell and Dayanik 2009): a run of γ' changes the medians m to m +
     s·Z, where Z is standard normal and s_γ = Cov(γ, γ') over the outcome's standard deviation. The
-    advice a(m) is the smallest γ within `near` of the largest, among those that were run, γ'
-    included. The gain is E[(m + s·Z) at a(m + s·Z)] less m at the γ that is advised without the
-    run, by Gauss-Hermite quadrature. The baseline is run first.
+    advice a(m) is that of `advise`: the smallest γ within `near` of the largest, of those that were
+    run, γ' included, if there are any. The gain is E[(m + s·Z) at a(m + s·Z)] less m at the γ that
+    is advised without the run, by Gauss-Hermite quadrature. The baseline is run first. An advised γ
+    that was not run is run next, even if that gains nothing.
 
     places: indices in the list [0, *gammas] of `Advice.gamma`, and of the smallest γ whose median
       is within `near` of the largest, measured or not.
@@ -193,31 +186,32 @@ def _next_run(
     # Rows: candidates for the run; columns: γ; depth: the run's outcome.
     rows = np.arange(len(every)) if 0 in tried else np.array([likely])
     after = medians[None, :, None] + steps.T[rows, :, None] * points
-    ran = np.isin(every, [0, *tried]) | (every == every[rows, None])
-    after = np.where(ran[..., None], after, -np.inf)
-    chosen = (after >= after.max(axis=1, keepdims=True) - margin).argmax(axis=1)
+    longest = max(tried, default=0)
+    most = [every[-1] if reach is None else reach(max(gamma, longest)) for gamma in every.tolist()]
+    open_to = (every <= np.array(most)[rows, None])[..., None]
+    highest = np.where(open_to, after, -np.inf).max(axis=1, keepdims=True)
+    near_best = open_to & (after >= highest - margin)
+    ran = (np.isin(every, [*tried]) | (every == every[rows, None]))[..., None] & (after > 0)
+    of_runs = near_best & ran
+    near_best = np.where(of_runs.any(axis=1, keepdims=True), of_runs, near_best)
+    chosen = near_best.argmax(axis=1)
     values = np.take_along_axis(after, chosen[:, None], axis=1)[:, 0]
     gains = values @ weights - medians[advised]
     if 0 not in tried:
         return NextRun(0, float(gains[0]), int(every[likely]))
-    longest = max(tried)
-    furthest = int(every[-1]) if reach is None else reach(0)
-    limit = max(longest + 2, 2 * longest) if longest > 0 else furthest
+    limit = max(longest + 2, 2 * longest) if longest > 0 else int(most[0])
     new = ~np.isin(every, list(tried)) & (every <= limit)
     # Only a γ that may be better itself is run, not a γ that only informs about others.
     apart = np.diag(covariance) + covariance[advised, advised] - 2 * covariance[advised]
     able = medians - medians[advised] > -POSSIBLE * np.sqrt(np.maximum(apart, 0.0)) - _NOTHING
     promised = np.where(new & able, gains, -1.0)
     first = int(promised.argmax())
-    ahead = likely == advised or medians[likely] > medians[advised] + margin
+    if advised > 0 and every[advised] not in tried:
+        fastest = max(np.flatnonzero(np.isin(every, [*tried])), key=medians.__getitem__)
+        return NextRun(int(every[advised]), max(float(gains[advised]), 0.0), int(every[fastest]))
+    ahead = medians[likely] > medians[advised] + margin
     if ahead and promised[likely] >= max(worth, promised[first] / 2):
-        first = likely  # a shorter step, which also confirms the advice if it is advised
+        first = likely  # a shorter step
     if promised[first] < worth:
         return None
-    # The γ that competes: the advised one, or the one that would most often replace it.
-    rival = advised
-    if first == advised:
-        winners = np.bincount(chosen[first], weights, minlength=len(every))
-        winners[first] = 0
-        rival = int(winners.argmax())
-    return NextRun(int(every[first]), float(gains[first]), int(every[rival]))
+    return NextRun(int(every[first]), float(gains[first]), int(every[advised]))

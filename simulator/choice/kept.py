@@ -1,4 +1,4 @@
-"""Runs that stay until a better setting was run: drafts that ended early, and the fastest K."""
+"""Runs that are kept, with drafts that ended early, or to go back to: the fastest K that was run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class FastestRun(NamedTuple):
 
 
 def fastest_run(runs: Sequence[Run], curve: Curve, advised: int) -> FastestRun | None:
-    """Returns the fastest run, which stays until the advised γ was run; None if that was run.
+    """Returns the fastest run, to go back to if the advised γ is slower; None if that was run.
 
     Drafts of runs that ended early have no row in the curve, and an impossible run is no measure:
     with one of them there is no fastest run.

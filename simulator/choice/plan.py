@@ -85,17 +85,12 @@ class Plan:
 
     @property
     def advised_gamma(self) -> int:
-        """The γ to serve: one that was run, if any gained, else the estimate; 0: none."""
-        return self.whole_gamma if self.kept is None else self.kept.run.gamma
-
-    @property
-    def whole_gamma(self) -> int:
-        """The γ to serve where all drafts have γ tokens."""
-        return (self.fastest_run and self.fastest_run.gamma) or self.advice.gamma
+        """The γ to serve, or to run next if it was not run (see `fastest_run`); 0: none."""
+        return self.advice.gamma if self.kept is None else self.kept.run.gamma
 
     @property
     def fastest_run(self) -> FastestRun | None:
-        """The fastest run, which stays until the advised γ was run; None if that was run."""
+        """The fastest run, to go back to if the advised γ is slower; None if that was run."""
         advice = self.advice
         return fastest_run(self.cost.own_runs, self.curve, advice.test_gamma or advice.gamma)
 

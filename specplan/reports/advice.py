@@ -11,7 +11,7 @@ from simulator.choice.plan import Plan
 from simulator.cost.c_by_sizes import assumed_c
 from simulator.cost.fitted.runs import pooled
 from specplan.reports.deployment import does_not_fit
-from specplan.reports.next_run import NOT_CALIBRATED, next_lines, runs_named, wide_lines
+from specplan.reports.next_run import NOT_CALIBRATED, confirms, next_lines, runs_named, wide_lines
 from specplan.reports.slower import slower_text
 
 # The advice also states the odds of a gain if the acceptance rate is lower by this amount.
@@ -96,10 +96,10 @@ def decision_lines(plan: Plan) -> list[str]:
     named, best, gain = advice.named, advice.best, _gain(plan, advice.named)
     doubt = [odds_text(plan)] if plan.curve.in_doubt and named > 0 else []
     if plan.fastest_run is not None:
-        from specplan.reports.kept import wait_text
+        from specplan.reports.kept import confirm_text
 
         unsure = [NOT_CALIBRATED] * advice.undecided
-        return [wait_text(plan, plan.fastest_run, gain), *doubt, *unsure]
+        return [confirm_text(plan, plan.fastest_run), *doubt, *unsure]
     if advice.undecided:
         chance = percentage(advice.gain_probability or 0.0)
         first = f"Undecided ({chance} for a gain): measure {runs_named([0, named])} first."
@@ -161,12 +161,14 @@ def _limits(plan: Plan) -> list[str]:
     if plan.curve.impossible.any() and plan.advice.gamma > 0 and not plan.advice.measured:
         lines.append(f"Do the impossible run again, then run K = {named} to confirm it.")
     if plan.most_gamma is not None and named > 0 and not plan.advice.measured:
+        again = f": run K = {named}, then look again" * (plan.fastest_run is None)
         lines.append(
             f"No position beyond {plan.acceptance.observed_gamma} was observed, so at most "
-            f"K = {plan.most_gamma} is advised: run K = {named}, then look again."
+            f"K = {plan.most_gamma} is advised{again}."
         )
-    elif plan.extrapolated_at(plan.advice.gamma) and plan.fastest_run is None:
-        lines.append(f"K = {plan.advice.gamma} was not observed: run it, and look again.")
+    elif plan.fastest_run is None and (confirms(plan) or plan.extrapolated_at(plan.advice.gamma)):
+        unseen = "run" if confirms(plan) else "observed"
+        lines.append(f"K = {named} was not {unseen}: confirm it by running it.")
     if wall is None:
         return lines
     crossed = plan.curve.gamma[wall.crossed(batch, plan.curve.gamma)]

@@ -15,7 +15,7 @@ from specplan.reports.advice import odds_text
 from specplan.reports.deployment import does_not_fit
 from specplan.reports.draft_labels import DraftLabels, require_loaded, served
 from specplan.reports.first_runs import cautious, commented, first_runs
-from specplan.reports.kept import kept_comment
+from specplan.reports.kept import confirm_action, kept_comment
 from specplan.reports.next_run import deciding, expected, next_runs, runs_text
 
 Words = TypeVar("Words")
@@ -53,7 +53,7 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
     row = rows[0]
     # Only an engine that ends drafts can keep a run whose drafts ended.
     kept = row.kept if p_min == 0 and exports_of(server).stopping and not rows[0].only else None
-    gamma = row.advice.test_gamma or row.whole_gamma if rows[0].only is None else row.gamma
+    gamma = row.advice.test_gamma or row.advice.gamma if rows[0].only is None else row.gamma
     gamma = gamma if kept is None else kept.run.gamma
     gamma = max((part.gamma for part in ranges), default=gamma)
     named = drafter.name or drafter.kind or drafter.model
@@ -97,16 +97,22 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
 
 
 def _with_next(flags: str, rows: Sequence[Plan], flags_at: Callable[..., str]) -> str:
-    """Returns flags and, as comments, the flags of the next run if its γ is another one.
+    """Returns flags and, as comments, those of the next run or of the run to go back to.
 
     flags_at: returns the flags of its argument `gamma`.
     """
     if (decides := deciding(rows)) is None or rows[0].only:
         return flags
-    runs = next_runs(decides)
-    words = expected(decides) if len(rows) == 1 else runs_text(runs, *decides.place)
-    later = commented(flags_at(gamma=runs[-1]))
-    words = indent(fill(f"To run next: {words}.", 96), "# ") if words else ""
+    fastest, gamma = decides.fastest_run, next_runs(decides)[-1]
+    if len(rows) > 1:
+        words = f"To run next: {runs_text(next_runs(decides), *decides.place)}."
+    elif fastest is not None and fastest.gamma > 0:
+        gamma = fastest.gamma
+        words = f"To go back to K = {gamma}:"
+    else:
+        words = expected(decides) and f"To run next: {expected(decides)}."
+    later = commented(flags_at(gamma=gamma))
+    words = indent(fill(words, 96), "# ")
     return f"{flags}\n{words}\n{later}" if words and later not in commented(flags) else flags
 
 
@@ -212,8 +218,7 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
     if len(rows) == 1:
         named, batch = rows[0].advice.named, batches[0]
         lines = [f"# K = {named}: {odds_text(rows[0])}"] if rows[0].only in (None, named) else []
-        if rows[0].only is None and rows[0].advised_gamma not in (0, named):
-            lines = [f"# K = {rows[0].advised_gamma} is the fastest run."]
+        lines += _to_confirm(rows[0], "")
         if wall is not None and wall.crossed(batch, named + 1):
             lines.append(
                 f"# K = {named + 1} would need {wall.size(batch, named + 1)} {wall.unit} a step, "
@@ -222,6 +227,8 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
         return cautious("\n".join([*lines, flags]), first)
     chances = [row.advice.gain_probability or 0 for row in doubtful if row.advised_gamma]
     lines = [f"# The probability of a gain is {percentage(*chances)}."]
+    if decides is not None:
+        lines += _to_confirm(decides, f"At batch {decides.setting.batch}: ")
     crossed = [batch for batch in batches if wall is not None and wall.crossed(batch, 1)]
     if wall is not None and crossed:
         lines.append(
@@ -229,6 +236,18 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
             f"{wall.flag}\n# to at least {wall.size(crossed[-1], 1)}, or serve fewer requests."
         )
     return cautious("\n".join([*lines, flags]), first)
+
+
+def _to_confirm(row: Plan, at: str) -> list[str]:
+    """Returns a comment to run the advised γ and to keep it if it is faster; [] if it was run.
+
+    Where no speculation is the fastest run, `cautious` asks for the run.
+    at: "At batch 8: " or "".
+    """
+    fastest = row.fastest_run
+    if row.only is not None or fastest is None or fastest.gamma == 0:
+        return []
+    return [indent(fill(at + confirm_action(row, fastest), 96), "# ")]
 
 
 def _offered(server: str, what: str, of: Callable[[Exports], Words | None]) -> Words:

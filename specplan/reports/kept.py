@@ -7,6 +7,7 @@ from simulator.choice.kept import FastestRun, KeptRun
 from simulator.choice.odds import percentage
 from simulator.choice.plan import Plan
 from simulator.cost.fitted.runs import Run, pooled
+from specplan.reports.next_run import runs_named
 
 # Begins a comment of exported flags that keep a run.
 KEPT_RUN = "# These run today with drafts that end early"
@@ -47,20 +48,40 @@ def kept_json(kept: KeptRun | None) -> dict[str, Any] | None:
     }
 
 
-def wait_text(plan: Plan, fastest: FastestRun, gain: str) -> str:
-    """Returns the advice to keep the fastest run until K was run; gain: the speed-up of K."""
-    gamma = plan.advice.named
-    if fastest.gamma == 0:
-        return f"Keep K = 0, no speculation, for now; K = {gamma} may give {gain}: run it."
-    return (
-        f"Keep K = {fastest.gamma}, the fastest run ({fastest.gain:.2f} times), for now; "
-        f"K = {gamma} may give {gain}, and is faster with a probability of "
-        f"{percentage(fastest.behind)}: run it."
+def confirm_text(plan: Plan, fastest: FastestRun) -> str:
+    """Returns the advice to run K, which was not run, and to keep it or go back to the fastest."""
+    point = plan.point(plan.advice.named)
+    expected = (
+        f"Expected of K = {point.gamma}: {point.improvement_factor:.2f} times the speed without "
+        f"speculation ({point.low:.2f} to {point.high:.2f})"
     )
+    if fastest.gamma > 0:
+        more = 100 * (point.improvement_factor / fastest.gain - 1)
+        odds = percentage(fastest.behind)
+        expected += f", {more:.0f} % faster than K = {fastest.gamma} (odds {odds})"
+    return f"{confirm_action(plan, fastest)} {expected}."
+
+
+def confirm_lines(plan: Plan) -> list[str]:
+    """Returns `confirm_text` of a plan of several loads, with its batch; [] if its K was run."""
+    fastest = plan.fastest_run
+    if fastest is None or plan.only is not None:
+        return []
+    text = confirm_text(plan, fastest)
+    return [f"At batch {plan.setting.batch}, {text[0].lower()}{text[1:]}"]
+
+
+def confirm_action(plan: Plan, fastest: FastestRun) -> str:
+    """Returns the action that `confirm_text` advises, without what is expected of it."""
+    runs = runs_named([*({0} - {run.gamma for run in plan.cost.own_runs}), plan.advice.named])
+    rival = f"K = {fastest.gamma}, the fastest run ({fastest.gain:.2f} times)"
+    if fastest.gamma == 0:
+        rival = "no speculation, the fastest run"
+    return f"Run {runs} next, and keep K = {plan.advice.named} if it is faster than {rival}."
 
 
 def fastest_json(plan: Plan) -> dict[str, Any] | None:
-    """Returns the JSON object of the run to keep until the advised γ was run; None if it was."""
+    """Returns the JSON object of the run to go back to; None if the advised γ was run."""
     fastest = plan.fastest_run
     return fastest and {
         "gamma": fastest.gamma,
@@ -103,7 +124,7 @@ def running_text(plan: Plan, gamma: int) -> str:
     factors = dict(zip(curve.gamma.tolist(), curve.improvement_factor.tolist(), strict=True))
     others = {other: factor for other, factor in factors.items() if other != advised}
     rival = gamma if gamma != advised else max(others, key=others.__getitem__, default=0)
-    if advised == 0 or plan.kept is not None or rival not in others:
+    if advised == 0 or plan.kept or plan.fastest_run or rival not in others:
         return ""
     opening = f"Keep K = {gamma}, which the server runs: it beats K = {rival}, the next best"
     if gamma == advised and factors[rival] > factors[advised]:

@@ -52,8 +52,10 @@ def lengths_sentence(rows: Sequence[Json], parts: Sequence[Part], name: str, fir
     text = f"{text[0].upper()}{text[1:]}."
     if parts[0].state is False:
         return f"Run {first} first. {text}"
-    waits = any(part.state is False for part in parts)
-    return f"{text}{f' For what is expected, run {first} first.' * waits}"
+    if any(part.state is False for part in parts):
+        return f"{text} For what is expected, run {first} first."
+    confirms = any(point["fastest_run"] for point in rows if fits(point))
+    return f"{text}{f' Confirm what was not run: run {first} next.' * confirms}"
 
 
 def odds_sentence(rows: Sequence[Json], parts: Sequence[Part], name: str) -> str:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from simulator.choice.advice import NextRun
 from simulator.choice.curve import CurvePoint
 from simulator.choice.odds import percentage
 from simulator.choice.plan import Plan
@@ -68,16 +69,47 @@ def next_lines(plan: Plan, *, to: str = "this command") -> list[str]:
         counted=most is not None and max(runs) > most,
         to=to,
     )
-    if following is None or following.gamma == 0:
-        return [line]
-    gamma, rival = following.gamma, following.rival
-    decides = "It decides whether to speculate"
-    if rival > 0:
-        decides = f"It decides between K = {min(gamma, rival)} and K = {max(gamma, rival)}"
-    if may := expected(plan):
-        decides = f"K = {plan.advised_gamma} is advised because it was run; {may}"
-    worth = f"to serve the faster after it gains {following.gain_percent:.1f} % on average."
-    return [f"{line} {decides}: {worth}"]
+    if following is None or following.gamma == 0 or plan.fastest_run is not None:
+        return [line]  # the advice itself says why
+    worth = "" if confirms(plan) else f": {_worth(following)}"
+    return [f"{line} {expected(plan) or _decides(following)}{worth}."]
+
+
+def confirms(plan: Plan) -> bool:
+    """Returns whether the next run is of the advised draft length."""
+    following = plan.advice.next_run
+    return following is not None and following.gamma == plan.advice.gamma > 0
+
+
+def next_reason(plan: Plan, following: NextRun) -> str:
+    """Returns why to make the next run, as half a sentence."""
+    if following.gamma == 0:
+        return "speed-ups compare with a run without speculation, and there is none"
+    if confirms(plan):
+        rival = gamma_named(following.rival)
+        return f"K = {following.gamma} is advised and was not run; compared with {rival}"
+    return _worth(following)
+
+
+def _decides(following: NextRun) -> str:
+    if following.rival == 0:
+        return "It decides whether to speculate"
+    low, high = sorted((following.gamma, following.rival))
+    return f"It decides between K = {low} and K = {high}"
+
+
+def _worth(following: NextRun) -> str:
+    """Returns what serving the faster of two draft lengths gains; the rival is served today."""
+    rival = gamma_named(following.rival)
+    return (
+        f"on average the faster of K = {following.gamma} and {rival} is "
+        f"{following.gain_percent:.1f} % faster than {rival}"
+    )
+
+
+def gamma_named(gamma: int) -> str:
+    """Returns a draft length as text; 0: "no speculation"."""
+    return f"K = {gamma}" if gamma > 0 else "no speculation"
 
 
 def next_runs(plan: Plan) -> list[int]:
@@ -116,10 +148,9 @@ def runs_named(gammas: Sequence[int]) -> str:
 
 
 def expected(plan: Plan) -> str:
-    """Returns what the next γ may give while one that was run is kept, as half a sentence."""
-    gamma, kept = max(next_runs(plan), default=0), plan.whole_gamma
-    runs = plan.advice.measured or (plan.fastest_run and plan.fastest_run.gamma)
-    if not runs or gamma in (0, kept):
+    """Returns what the next γ may give where the advised one was run, as half a sentence."""
+    gamma, kept = max(next_runs(plan), default=0), plan.advice.gamma
+    if not plan.advice.measured or gamma in (0, kept):
         return ""
     point, odds = plan.point(gamma), plan.curve.gains.exceeds_other(gamma - 1, kept - 1)
     return (

@@ -24,7 +24,7 @@ from specplan.reports.deployment import (
 )  # fmt: skip
 from specplan.reports.first_runs import first_runs
 from specplan.reports.kept import fastest_json, kept_json
-from specplan.reports.next_run import wide_lines
+from specplan.reports.next_run import next_reason, wide_lines
 from specplan.reports.plan import BEYOND, notes_of, points_of, require_possible, speeds
 from specplan.reports.plan_rows import (
     SETTINGS,
@@ -172,15 +172,9 @@ def _doubt_fields(plan: Plan) -> dict[str, Any]:
     if plan.curve.in_doubt:
         fields["improvement_factor_low"] = plan.at.low
         fields["improvement_factor_high"] = plan.at.high
-        reason = "speed-ups compare with a run without speculation, and there is none"
-        if following is not None and following.gamma > 0:
-            reason = (
-                f"to serve the faster after it gains {following.gain_percent:.1f} % on average; "
-                f"compared with K = {following.rival}"
-            )
         fields["next_run"] = following and {
             "gamma": following.gamma,
-            "reason": reason,
+            "reason": next_reason(plan, following),
             "gain_percent": following.gain_percent,
         }
     if cost.posterior is not None:

@@ -13,6 +13,7 @@ from simulator.choice.plan import Plan
 from simulator.numerics.intervals import percent
 from specplan.reports import lengths
 from specplan.reports.advice import advice_lines
+from specplan.reports.kept import confirm_lines
 from specplan.reports.lengths import GAIN, Json, fits, ranges_of, shown_point
 from specplan.reports.next_run import (
     NOT_CALIBRATED,
@@ -66,7 +67,7 @@ def several_json(plans: Sequence[Plan], data: Json) -> dict[str, Any]:
         odds = lengths.odds_sentence(rows, parts, settings[0])
         decides = deciding([plans[at] for at in able])
         runs = "" if decides is None else runs_text(next_runs(decides), *decides.place)
-        following = [] if decides is None else next_lines(decides)
+        following = [] if decides is None else [*confirm_lines(decides), *next_lines(decides)]
         return {"sentence": lengths.lengths_sentence(rows, parts, settings[0], runs),
                 "sure": [*filter(None, [odds]), *sure, *following]}  # fmt: skip
     if _by_speed(rows, settings):

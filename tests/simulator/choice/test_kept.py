@@ -46,16 +46,18 @@ def fastest_of(*runs: Run, alpha: float = 0.9) -> FastestRun | None:
     return plan(Iid(alpha), cost_of_runs(runs)).fastest_run
 
 
-def test_the_fastest_run_stays_until_the_advised_gamma_was_run() -> None:
+def test_the_fastest_run_is_the_one_to_go_back_to_until_the_advised_gamma_was_run() -> None:
     slow, fast = Run(LOAD, 0.011, 1, 1.9), Run(LOAD, 0.009, 2, 2.71)
     planned = plan(Iid(0.9), cost_of_runs([slow, fast]))
     found = planned.fastest_run
     assert found is not None
-    assert found.gamma == 2 == planned.advised_gamma < planned.advice.gamma
+    assert found.gamma == 2 < planned.advised_gamma == planned.advice.gamma
     assert 0.5 < found.behind < 1
-    # With a baseline its gain is measured, and it is advised itself.
-    assert fastest_of(PLAIN, slow, fast) is None
-    assert plan(Iid(0.9), cost_of_runs([PLAIN, slow, fast])).advised_gamma == 2
+    longer = plan(Iid(0.9), cost_of_runs([PLAIN, slow, fast]))
+    assert longer.advice.next_run is not None
+    assert longer.fastest_run is not None
+    assert longer.advice.next_run.gamma == longer.advised_gamma > 2
+    assert longer.advice.next_run.rival == longer.fastest_run.gamma == 2
 
 
 def test_without_a_gain_the_server_without_speculation_stays() -> None:

@@ -55,7 +55,14 @@ def test_one_run_gives_a_range_and_the_run_to_try_next() -> None:
     words = " ".join(text.split())
     added = f"--run gamma={following['gamma']},tpot=MS,length=L to this command (MS: milliseconds"
     assert f"Next: run K = {following['gamma']} at batch 1, and add {added}" in words
-    assert re.search(r": to serve the faster after it gains \d\.\d % on average", words)
+    assert following["gamma"] == plan["advised_gamma"]
+    assert words.count("Run K = ") == 1
+    assert re.search(
+        rf"Run K = {following['gamma']} next, and keep K = {following['gamma']} if it is faster than "
+        r"K = 3, the fastest run \(1\.7\d times\)\. Expected of K = \d: 1\.\d\d times .*?, \d % "
+        r"faster than K = 3 \(odds \d\d %\)\.",
+        words,
+    )
     assert "ms/token  tokens/s" in text
 
 
@@ -95,12 +102,13 @@ def test_where_a_gain_is_certain_it_is_advised() -> None:
     assert int(str(plan["advised_gamma"])) > 0
 
 
-def test_a_faster_gamma_beyond_the_observed_is_the_next_run() -> None:
+def test_a_faster_gamma_beyond_the_observed_is_advised_and_the_next_run() -> None:
     head = "--run gamma=0,tpot=10 --run gamma=3,tpot=3,length=3.85 --draft-kind eagle3"
     for also, ran, most in (("", 3, 5), (" --run gamma=5,tpot=2.4,length=5.5", 5, 7)):
         found = planned(head + also)
-        assert found["advised_gamma"] == ran
-        assert found["next_run"]["gamma"] == most  # Two beyond the observed ones.
+        # Two beyond the observed ones.
+        assert found["advised_gamma"] == found["next_run"]["gamma"] == most
+        assert found["fastest_run"]["gamma"] == ran
 
 
 def test_a_run_without_baseline_is_relative_to_the_fitted_one() -> None:
@@ -207,7 +215,7 @@ def test_a_batch_that_lacks_a_run_is_named_and_has_no_speed_up() -> None:
 
 
 ALIKE = (
-    "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.3,length=2.85 "
+    "--near 3 --run gamma=0,tpot=7.1 --run gamma=3,tpot=4.3,length=2.85 "
     "--run gamma=3,tpot=8.2,length=2.85,batch=32"
 )
 COMPLETE = f"{ALIKE} --run gamma=0,tpot=11,batch=32 --batch 1:64:7"
@@ -351,9 +359,10 @@ def test_flags_of_one_k_say_why_they_draft_where_the_plan_has_none() -> None:
 
 def test_an_advised_k_that_ran_without_a_baseline_is_not_called_unrun() -> None:
     alone = "--run gamma=3,tpot=5,length=2.5 --max-gamma 3"
-    assert "Keep K" not in run(alone).stdout
+    assert "the fastest run" not in run(alone).stdout
     longer = run(alone.replace("--max-gamma 3", "--max-gamma 4")).stdout
-    assert "\nKeep K = 3, the fastest run (1.62 times), for now; K = 4 may give 1.6" in longer
+    runs = "\nRun K = 0 (no speculation) and K = 4 next, and keep K = 4 if it is faster than K\n  = 3,"
+    assert runs in longer
 
 
 def test_a_word_that_marks_a_run_needs_gamma_zero() -> None:
