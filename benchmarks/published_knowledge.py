@@ -125,12 +125,20 @@ def own_run(load: Load) -> Advice | None:
     return _after_runs(load, (load.nearest,)) if load.chain else None
 
 
-def estimated(load: Load) -> Advice | None:
-    """As own_run, but another K replaces a measured gain where its estimate is the fastest."""
-    if not load.chain:
-        return None
-    law, allowed = _law_after(load, (load.nearest,))
-    return advise(load.gammas[allowed], law)
+def kept_within(share: float) -> Callable[[Load], Advice | None]:
+    """Returns own_run where a measured gain stays up to another estimate that is this faster."""
+
+    def way(load: Load) -> Advice | None:
+        if not load.chain:
+            return None
+        law, allowed = _law_after(load, (load.nearest,))
+        ran = load.gammas[allowed] == load.nearest
+        median, deviation = law.medians[ran], law.deviation[ran]
+        if (median > deviation).all() and (law.medians <= median + np.log1p(share)).all():
+            return advise(load.gammas[allowed][ran], law.only(ran), tried=(0, load.nearest))
+        return advise(load.gammas[allowed], law)
+
+    return way
 
 
 def further_run(load: Load) -> Advice | None:
@@ -141,6 +149,8 @@ def further_run(load: Load) -> Advice | None:
     return _after_runs(load, (load.nearest, found.next_run.gamma))
 
 
+# Shares by which another estimate may be faster before it replaces a measured gain.
+MARGINS = (0.0, 0.01, 0.02, 0.03, 0.05)
 WAYS: dict[str, Callable[[Load], Advice | None]] = {
     "lengths given": given,
     "length known at K = 3, or the nearest": one_length,
@@ -149,9 +159,11 @@ WAYS: dict[str, Callable[[Load], Advice | None]] = {
     f"alpha {OFF:g} too high": stated_alpha(OFF),
     f"alpha {OFF:g} too low": stated_alpha(-OFF),
     "own runs of 0 and K = 3, or the nearest": own_run,
-    "own runs, but the K of the largest estimate": estimated,
+    **{f"own runs, the measured K unless another is {100 * share:g} % faster": kept_within(share)
+       for share in MARGINS},
+    "own runs, the measured K for good": kept_within(np.inf),
     "own runs, and the next run that they propose": further_run,
-}
+}  # fmt: skip
 
 
 def _counted(load: Load) -> FromCounts:

@@ -166,10 +166,10 @@ def _next_run(
 
     Knowledge gradient (Frazier, Powell and Dayanik 2009): a run of γ' changes the medians m to m +
     s·Z, where Z is standard normal and s_γ = Cov(γ, γ') over the outcome's standard deviation. The
-    advice a(m) is that of `advise`: the smallest γ within `near` of the largest, of those that were
-    run, γ' included, if there are any. The gain is E[(m + s·Z) at a(m + s·Z)] less m at the γ that
-    is advised without the run, by Gauss-Hermite quadrature. The baseline is run first. An advised γ
-    that was not run is run next, even if that gains nothing.
+    advice a(m) follows the rule of `advise`: the smallest γ within `near` of the largest, of those
+    that were run, γ' included, if there are any. The gain is E[(m + s·Z) at a(m + s·Z)] less m at
+    the γ that is advised without the run, by Gauss-Hermite quadrature. The baseline is run first.
+    An advised γ that was not run is run next, even if that gains nothing.
 
     places: indices in the list [0, *gammas] of `Advice.gamma`, and of the smallest γ whose median
       is within `near` of the largest, measured or not.

@@ -1,4 +1,4 @@
-"""Runs that are kept, with drafts that ended early, or to go back to: the fastest K that was run."""
+"""Runs to keep: drafts that ended early, and the fastest K, to go back to."""
 
 from __future__ import annotations
 

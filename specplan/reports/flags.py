@@ -15,7 +15,7 @@ from specplan.reports.advice import odds_text
 from specplan.reports.deployment import does_not_fit
 from specplan.reports.draft_labels import DraftLabels, require_loaded, served
 from specplan.reports.first_runs import cautious, commented, first_runs
-from specplan.reports.kept import confirm_action, kept_comment
+from specplan.reports.kept import confirm_comment, kept_comment
 from specplan.reports.next_run import deciding, expected, next_runs, runs_text
 
 Words = TypeVar("Words")
@@ -97,7 +97,7 @@ def _of_context(rows: Sequence[Plan], drafter: DraftLabels, server: str, p_min: 
 
 
 def _with_next(flags: str, rows: Sequence[Plan], flags_at: Callable[..., str]) -> str:
-    """Returns flags and, as comments, those of the next run or of the run to go back to.
+    """Returns flags and, as comments, flags of the next run or of the run to go back to.
 
     flags_at: returns the flags of its argument `gamma`.
     """
@@ -218,7 +218,7 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
     if len(rows) == 1:
         named, batch = rows[0].advice.named, batches[0]
         lines = [f"# K = {named}: {odds_text(rows[0])}"] if rows[0].only in (None, named) else []
-        lines += _to_confirm(rows[0], "")
+        lines += confirm_comment(rows[0], "")
         if wall is not None and wall.crossed(batch, named + 1):
             lines.append(
                 f"# K = {named + 1} would need {wall.size(batch, named + 1)} {wall.unit} a step, "
@@ -228,7 +228,7 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
     chances = [row.advice.gain_probability or 0 for row in doubtful if row.advised_gamma]
     lines = [f"# The probability of a gain is {percentage(*chances)}."]
     if decides is not None:
-        lines += _to_confirm(decides, f"At batch {decides.setting.batch}: ")
+        lines += confirm_comment(decides, f"At batch {decides.setting.batch}: ")
     crossed = [batch for batch in batches if wall is not None and wall.crossed(batch, 1)]
     if wall is not None and crossed:
         lines.append(
@@ -236,18 +236,6 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
             f"{wall.flag}\n# to at least {wall.size(crossed[-1], 1)}, or serve fewer requests."
         )
     return cautious("\n".join([*lines, flags]), first)
-
-
-def _to_confirm(row: Plan, at: str) -> list[str]:
-    """Returns a comment to run the advised γ and to keep it if it is faster; [] if it was run.
-
-    Where no speculation is the fastest run, `cautious` asks for the run.
-    at: "At batch 8: " or "".
-    """
-    fastest = row.fastest_run
-    if row.only is not None or fastest is None or fastest.gamma == 0:
-        return []
-    return [indent(fill(at + confirm_action(row, fastest), 96), "# ")]
 
 
 def _offered(server: str, what: str, of: Callable[[Exports], Words | None]) -> Words:

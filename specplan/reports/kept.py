@@ -1,6 +1,7 @@
 """The advice to keep a run whose drafts ended early, and what an observed server gains today."""
 
 from collections.abc import Sequence
+from textwrap import fill, indent
 from typing import Any
 
 from simulator.choice.kept import FastestRun, KeptRun
@@ -88,6 +89,18 @@ def fastest_json(plan: Plan) -> dict[str, Any] | None:
         "improvement_factor": fastest.gain,
         "advised_is_faster_probability": fastest.behind,
     }
+
+
+def confirm_comment(plan: Plan, at: str) -> list[str]:
+    """Returns a comment for exported flags to run the advised K; [] if it was run.
+
+    Where no speculation is the fastest run, `cautious` asks for the run.
+    at: "At batch 8: " or "".
+    """
+    fastest = plan.fastest_run
+    if plan.only is not None or fastest is None or fastest.gamma == 0:
+        return []
+    return [indent(fill(at + confirm_action(plan, fastest), 96), "# ")]
 
 
 def kept_comment(kept: KeptRun) -> str:

@@ -16,6 +16,7 @@ from simulator.numerics.intervals import percent
 from specplan.reports.advice import advice_lines, further_lines
 from specplan.reports.basis import origin_text
 from specplan.reports.deployment import graphs_line, load_notes
+from specplan.reports.next_run import confirms
 from specplan.reports.output import warn
 from specplan.reports.table import (
     GAMMA,
@@ -120,7 +121,7 @@ def _note(plan: Plan, point: dict[str, Any]) -> str:
         notes.append("=" if same and not impossible else f"={ran:.2f}{'??' * bool(impossible)}")
     advised = plan.advised_gamma if plan.kept is None and plan.setting.fits else None
     if gamma == advised != plan.optimal_gamma:
-        notes.append("<- advised")
+        notes.append("<- run next" if confirms(plan) else "<- advised")
     if gamma == plan.advice.test_gamma and plan.setting.fits:
         notes.append("<- measure")
     return " ".join(notes)

@@ -109,6 +109,8 @@ def _marked(answer: Json) -> dict[str, int]:
     later = (answer.get("next_run") or {}).get("gamma")
     if first is None and later not in (None, 0, advised):
         return {"advised": advised, "run next": later} if advised else {"run next": later}
+    if first is None and advised and later == advised:
+        return {"best: run it next": best} if best == advised else {"run next": later, "best": best}
     if first is not None:
         return {"best: measure it": best} if first == best else {"measure": first, "best": best}
     if advised is None:

@@ -58,9 +58,9 @@ def test_one_run_gives_a_range_and_the_run_to_try_next() -> None:
     assert following["gamma"] == plan["advised_gamma"]
     assert words.count("Run K = ") == 1
     assert re.search(
-        rf"Run K = {following['gamma']} next, and keep K = {following['gamma']} if it is faster than "
-        r"K = 3, the fastest run \(1\.7\d times\)\. Expected of K = \d: 1\.\d\d times .*?, \d % "
-        r"faster than K = 3 \(odds \d\d %\)\.",
+        rf"Run K = {following['gamma']} next, and keep K = {following['gamma']} if it is faster "
+        r"than K = 3, the fastest run \(1\.7\d times\)\. Expected of K = \d: 1\.\d\d times .*?, "
+        r"\d % faster than K = 3 \(odds \d\d %\)\.",
         words,
     )
     assert "ms/token  tokens/s" in text
@@ -361,7 +361,9 @@ def test_an_advised_k_that_ran_without_a_baseline_is_not_called_unrun() -> None:
     alone = "--run gamma=3,tpot=5,length=2.5 --max-gamma 3"
     assert "the fastest run" not in run(alone).stdout
     longer = run(alone.replace("--max-gamma 3", "--max-gamma 4")).stdout
-    runs = "\nRun K = 0 (no speculation) and K = 4 next, and keep K = 4 if it is faster than K\n  = 3,"
+    runs = (
+        "\nRun K = 0 (no speculation) and K = 4 next, and keep K = 4 if it is faster than K\n  = 3,"
+    )
     assert runs in longer
 
 
