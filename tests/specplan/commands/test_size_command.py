@@ -74,7 +74,8 @@ def test_a_price_changes_the_aim_of_the_search_and_the_text_opens_with_the_answe
     assert cheap["best"]["price"] == cheap["best"]["gpus"]
     first = " ".join(text.split("\n\n")[0].split())
     assert " with small and K = 3 for 40 requests/s: enough with a probability of " in first
-    assert f". Without speculation it takes {cheap['best_without']['gpus']} " in first
+    assert ". Without speculation it takes 11 " in first
+    assert cheap["best_without"]["gpus"] == 11
     assert "tokens/s a user" in text
     assert max(map(len, text.splitlines())) <= WIDTH + 20
 
