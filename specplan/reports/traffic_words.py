@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
 from simulator.choice.odds import certainty, percentage
@@ -57,10 +58,14 @@ def traffic_sentence(answer: Traffic, data: Json, *, assumed: str) -> str:
 
 
 def _where(gains: Sequence[Json], data: Json) -> str:
-    """Returns the K to draft with, and up to which rates; gains: rows at which drafts gain."""
-    ranges = data["ranges"]
+    """Returns the K to draft with from the lowest stated rate on, and up to which rates.
+
+    gains: rows at which drafts gain.
+    """
+    lowest = gains[0]["rate"]
+    ranges = [part for part in data["ranges"] if (part["last_rate"] or inf) >= lowest]
     if {point["gamma"] for point in gains} <= {part["gamma"] for part in ranges}:
-        return ranges_words(data)
+        return ranges_words({**data, "ranges": ranges})
     return " or ".join(dict.fromkeys(f"K = {point['gamma']}" for point in gains))
 
 
