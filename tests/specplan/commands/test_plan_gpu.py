@@ -372,6 +372,7 @@ def test_contexts_give_a_gamma_each_and_say_why_it_falls() -> None:
     assert places[-1][0] == 65536
     assert {row["context"] for row in rows["rows"]} == {2**each for each in range(10, 17)}
     text = " ".join(run(line).stdout.split())
-    assert f"Draft K = {places[0][1]} at context {places[0][0]} (" in text
-    assert "acceptance changes (3.20 to" in text
+    assert f"Draft K = {places[0][1]} up to context {places[0][0]} (" in text
+    tokens = rows["rows"][0]["drafting"]["expected_tokens"]
+    assert f"acceptance changes ({tokens:.2f} to" in text
     assert "Schedule at context" not in text
