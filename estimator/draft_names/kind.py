@@ -36,6 +36,13 @@ ENTRY_POINTS = "specplan.draft_names"
 JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME, ANY_NAME = range(4)
 
 
+def target_source(name: str) -> str:
+    """Returns the name or folder to load a target from; "embedded" becomes its folder."""
+    from reference.models.embedded import weights_folder
+
+    return str(weights_folder("target")) if name == EMBEDDED else name
+
+
 @dataclass(frozen=True, slots=True)
 class LoadContext:
     """The target and settings with which a drafter is loaded.

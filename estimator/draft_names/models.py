@@ -13,6 +13,7 @@ from estimator.draft_names.kind import (
     LoadContext,
     ModelKind,
     positive,
+    target_source,
 )
 from estimator.settings import ModelSettings
 from reference.models import folders
@@ -97,8 +98,6 @@ class EarlyExit(ModelKind):
         return cls(positive(value, "exit:N", text))
 
     def require(self, target: str, *, tokenizer: Any, settings: ModelSettings) -> None:
-        from estimator.loading.folders import target_source
-
         layers = decoder_layers(target_source(target))
         if layers is not None:
             require_exit(self.layers, layers, target)
@@ -169,8 +168,6 @@ class MtpName(DrafterKind):
     unspread = "draft mtp, which reads what the target's last layer leaves"
 
     def require(self, target: str, *, tokenizer: Any, settings: ModelSettings) -> None:
-        from estimator.loading.folders import target_source
-
         folder = Path(target_source(target))
         if not folder.is_dir():
             raise ValueError(f"draft mtp needs the folder of its target, got {target}")
@@ -179,7 +176,6 @@ class MtpName(DrafterKind):
             require_prediction_layer(folder, layers, target)
 
     def load(self, context: LoadContext) -> DrafterOf:
-        from estimator.loading.folders import target_source
         from reference.drafters.state_head import StateHeadDrafter
         from reference.state_heads.head import load_mtp
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from estimator.draft_names.kind import EMBEDDED, DrafterKind, parse_drafter, walk
+from estimator.draft_names.kind import EMBEDDED, DrafterKind, parse_drafter, target_source, walk
 from estimator.progress import SILENT, Progress, notice
 from estimator.prompts.prompts import prompt_ids
 from estimator.settings import PromptSettings
@@ -15,11 +15,6 @@ from reference.models.embedded import embedded_tokenizer, weights_folder
 from reference.models.folders import require_tokenizer
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
-
-
-def target_source(name: str) -> str:
-    """Returns the name or folder to load a target from; "embedded" becomes its folder."""
-    return str(weights_folder("target")) if name == EMBEDDED else name
 
 
 def file_stamps(name: str) -> list[str]:

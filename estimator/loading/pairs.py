@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from estimator.draft_names.kind import EMBEDDED, DrafterOf, LoadContext, walk
+from estimator.draft_names.kind import EMBEDDED, DrafterOf, LoadContext, target_source, walk
 from estimator.draft_names.suitable import named_drafters, require_placeable, require_read
-from estimator.loading.folders import model_files, target_source
+from estimator.loading.folders import model_files
 from estimator.progress import notice
 from estimator.prompts.files import Prompt
 from estimator.prompts.prompts import encoded_prompts, wanted_prompts

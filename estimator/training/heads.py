@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from estimator.loading.folders import load_named_tokenizer, read_corpus, target_source
+from estimator.draft_names.kind import target_source
+from estimator.loading.folders import load_named_tokenizer, read_corpus
 from estimator.progress import SILENT, Progress
 from estimator.training.request import HeadTraining, TrainEagle3
 from ngram.rows.rows import vocabulary_of
