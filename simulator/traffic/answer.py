@@ -161,7 +161,8 @@ def answer(request: TrafficRequest) -> Traffic:
                 pair, arrived, gammas, rate=rate, gamma=advice.named, seed=seed
             )
     slots = pair.drafting.max_batch(demand)
-    choices = rate_choices(pair, drawn, targets, rates, crossing)
+    of_rates = dict(zip(rates, advised, strict=True))
+    choices = rate_choices(pair, drawn, targets, of_rates, crossing)
     exact = Traffic(
         rows=tuple(rows),
         max_rate=replicas * most,

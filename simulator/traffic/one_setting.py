@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log1p
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from simulator.choice.advice import NEAR
+from simulator.choice.advice import NEAR, Advice
 from simulator.traffic.demand import LatencyTargets
 from simulator.traffic.pair import Pair
 from simulator.traffic.rate_ranges import RateRange, range_at, rate_ranges
@@ -48,11 +48,11 @@ def rate_choices(
     pair: Pair,
     drawn: Pair | None,
     targets: LatencyTargets | None,
-    rates: Sequence[float],
+    advised: Mapping[float, Advice],
     edge: float,
 ) -> RateChoices:
     """Returns the choices at stated rates of one server; arguments: see `rate_ranges`."""
-    choices = RateChoices(rate_ranges(pair, drawn, targets, rates, edge))
+    choices, rates = RateChoices(rate_ranges(pair, drawn, targets, advised, edge)), [*advised]
     parts = [range_at(choices.ranges, rate) for rate in rates]
     if len({part.gamma * part.drafts for part in parts}) == 1:
         return choices

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isclose
 from typing import Literal
@@ -19,7 +19,7 @@ from simulator.traffic.row import loses
 # probable; or drafts lose.
 Verdict = Literal["gain", "measure", "unlikely", "loss"]
 # Rates that are compared first, and how often a range's end is then halved.
-_RATES, _HALVINGS = 16, 5
+_RATES, _HALVINGS = 16, 4
 # Drafts that gain end at the break-even rate if it differs from a range's end by at most this
 # share: closer to it they gain less than 1 %.
 _SAME = 0.03
@@ -48,24 +48,30 @@ def rate_ranges(
     pair: Pair,
     drawn: Pair | None,
     targets: LatencyTargets | None,
-    rates: Sequence[float],
+    advised: Mapping[float, Advice],
     edge: float,
 ) -> tuple[RateRange, ...]:
     """Returns the K of every rate as ranges, the lowest rates first.
 
-    drawn: draws of the pair; None if nothing is uncertain. rates: of one server, compared as well.
+    drawn: draws of the pair; None if nothing is uncertain.
+    advised: by stated rate of one server, `Pair.advice` there, which the ranges agree with.
     edge: the rate above which drafts lose, `Pair.break_even`.
     """
     most = max(float(pair.max_rate), float(pair.max_rate_without))
-    places = np.unique([*np.linspace(0, most, _RATES + 1)[1:], *rates])
-    choices = _choices(pair, drawn, targets, places)
+    stated, even = np.array(sorted(advised)), np.linspace(0, most, _RATES + 1)[1:]
+    apart = np.abs(even[:, None] - stated).min(axis=1) > most / (2 * _RATES)
+    others = pair.advice(even[apart], drawn) if apart.any() else []
+    advice = dict(advised) | dict(zip(even[apart].tolist(), others, strict=True))
+    places = np.array(sorted(advice))
+    choices = _choices(pair, targets, places, [advice[rate] for rate in places.tolist()])
     before = [at for at in range(len(choices) - 1) if choices[at] != choices[at + 1]]
     low, high = places[before], places[[at + 1 for at in before]]
     for _ in range(_HALVINGS if before else 0):
         middle = (low + high) / 2
+        of_middle = pair.advice(middle, drawn)
         kept = [
             choice == choices[at]
-            for at, choice in zip(before, _choices(pair, drawn, targets, middle), strict=True)
+            for at, choice in zip(before, _choices(pair, targets, middle, of_middle), strict=True)
         ]
         low, high = np.where(kept, middle, low), np.where(kept, high, middle)
     chosen = [choices[at] for at in [*before, len(choices) - 1]]
@@ -84,10 +90,9 @@ def range_at(ranges: Sequence[RateRange], rate: float) -> RateRange:
 
 
 def _choices(
-    pair: Pair, drawn: Pair | None, targets: LatencyTargets | None, rates: Floats
+    pair: Pair, targets: LatencyTargets | None, rates: Floats, advice: Sequence[Advice]
 ) -> list[tuple[int, Verdict]]:
     """Returns K and whether it gains at each rate."""
-    advice = pair.advice(rates, drawn)
     states = {gamma: pair.under(gamma, rates) for gamma in {0, *(one.named for one in advice)}}
     within = {gamma: state.within(targets) for gamma, state in states.items() if targets}
 
