@@ -8,11 +8,11 @@ from engines.engine import Setting
 from engines.kind import EngineSettings, Models
 from engines.servers.http import post_json
 from engines.servers.llama_cpp import LlamaCpp, LlamaCppServer
-from estimator.draft_names.kind import EMBEDDED
 from estimator.loading.folders import FolderPair, pair_prompts
 from estimator.model_shapes.gguf_header import read_header
 from estimator.model_shapes.gguf_names import gguf_file, named_gguf
 from estimator.settings import PromptSettings
+from reference.models.embedded import EMBEDDED
 
 # Fields in which two tokenizers must agree, and by how many tokens their lists may differ in length
 # (llama.cpp, common/speculative.cpp). Other pairs it drafts for by way of text.

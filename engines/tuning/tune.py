@@ -24,12 +24,12 @@ from engines.tuning.outlook import Costs
 from engines.tuning.request import TuneEngine, TuneOwn, TuneServer, Tuning
 from engines.tuning.search import Search, Shown
 from engines.tuning.tuned import SPECULATING, Tuned
-from estimator.draft_names.kind import EMBEDDED, one_draft
+from estimator.draft_names.kind import one_draft
 from estimator.progress import SILENT, Progress, stage
 from estimator.prompts.prompts import prompt_ids
 from estimator.timing.machine import machine
 from estimator.timing.threads import chosen_threads, computing, require_one_process
-from reference.models.embedded import embedded_tokenizer
+from reference.models.embedded import EMBEDDED, embedded_tokenizer
 
 # A page of each kind of server, and a key that it has.
 PAGES = (("llama.cpp", "/props", "build_info"), ("vllm", "/version", "version"))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from estimator.kinds import members
 from estimator.settings import ModelSettings
+from reference.models.embedded import EMBEDDED
 
 if TYPE_CHECKING:
     from ngram.copies.texts import Copied, Texts
@@ -29,18 +30,10 @@ DraftModel: TypeAlias = "CachedModel"
 DrafterOf = Callable[["Sampling"], "Drafter"]
 # Drafts along recorded texts, up to a longest draft.
 Copies = Callable[["Texts", int], "Copied"]
-EMBEDDED = "embedded"
 # The group of installed programs' entry points that name packages of kinds.
 ENTRY_POINTS = "specplan.draft_names"
 # Order in which kinds try a name: names joined by words, joined by signs, own names, any name.
 JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME, ANY_NAME = range(4)
-
-
-def target_source(name: str) -> str:
-    """Returns the name or folder to load a target from; "embedded" becomes its folder."""
-    from reference.models.embedded import weights_folder
-
-    return str(weights_folder("target")) if name == EMBEDDED else name
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,16 @@ from typing import Any, Self
 
 from estimator.draft_names.kind import (
     ANY_NAME,
-    EMBEDDED,
     DrafterKind,
     DrafterOf,
     DraftModel,
     LoadContext,
     ModelKind,
     positive,
-    target_source,
 )
 from estimator.settings import ModelSettings
 from reference.models import folders
+from reference.models.embedded import EMBEDDED, target_source
 from reference.models.matching import (
     decoder_layers,
     require_alike,

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from estimator.draft_names.kind import EMBEDDED, DrafterKind, parse_drafter, target_source, walk
+from estimator.draft_names.kind import DrafterKind, parse_drafter, walk
 from estimator.progress import SILENT, Progress, notice
 from estimator.prompts.prompts import prompt_ids
 from estimator.settings import PromptSettings
 from ngram.formats.model_files import content_hash
 from ngram.training.corpus import Corpus, corpus_files, encode_texts, read_texts
-from reference.models.embedded import embedded_tokenizer, weights_folder
+from reference.models.embedded import EMBEDDED, embedded_tokenizer, target_source, weights_folder
 from reference.models.folders import require_tokenizer
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from estimator.draft_names.kind import EMBEDDED, DrafterOf, LoadContext, target_source, walk
+from estimator.draft_names.kind import DrafterOf, LoadContext, walk
 from estimator.draft_names.suitable import named_drafters, require_placeable, require_read
 from estimator.loading.folders import model_files
 from estimator.progress import notice
@@ -28,6 +28,7 @@ from reference.models.architectures import CausalModel
 from reference.models.cached_model import CachedModel
 from reference.models.compiled_model import CompiledModel, CompileError
 from reference.models.device_maps import parse_device_map
+from reference.models.embedded import EMBEDDED, target_source
 from reference.models.huggingface import (
     end_ids,
     load_model,

@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from estimator.draft_names.kind import target_source
 from estimator.loading.folders import load_named_tokenizer, read_corpus
 from estimator.progress import SILENT, Progress
 from estimator.training.request import HeadTraining, TrainEagle3
 from ngram.rows.rows import vocabulary_of
 from reference.models.architectures import CausalModel
 from reference.models.cached_model import CachedModel
+from reference.models.embedded import target_source
 from reference.models.huggingface import load_model, resolve_device
 from reference.state_heads.eagle3 import Eagle3, shape_for
 from reference.state_heads.eagle3_folder import save_eagle3

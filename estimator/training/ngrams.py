@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from estimator.draft_names.kind import EMBEDDED
 from estimator.loading.folders import load_named_tokenizer, read_corpus
 from estimator.progress import SILENT, Progress, notice
 from estimator.training.request import ScoreNgram, TrainNgram
@@ -18,6 +17,7 @@ from ngram.rows.rows import Rows, Score, score_kenlm, score_rows, vocabulary_of
 from ngram.training.corpus import corpus_files
 from ngram.training.smoothers import prune_thresholds
 from ngram.training.train import find_lmplz, train
+from reference.models.embedded import EMBEDDED
 
 
 def program_of(request: TrainNgram) -> str | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from estimator.draft_names.kind import EMBEDDED
+from reference.models.embedded import EMBEDDED
 from reference.models.folders import require_folder
 
 

@@ -6,6 +6,7 @@ import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
+EMBEDDED = "embedded"
 END_OF_TEXT = "<|endoftext|>"
 # Tests differ from the rest of the library; encodings and pydoc_data are tables of data.
 LEFT_OUT = frozenset(
@@ -17,6 +18,11 @@ HELD_OUT_SHARE = 16
 def weights_folder(model: str) -> Path:
     """Returns the folder of an embedded model, "target" or "draft", and its tokenizer."""
     return Path(__file__).parents[1] / "weights" / model
+
+
+def target_source(name: str) -> str:
+    """Returns the name or folder to load a target from; "embedded" becomes its folder."""
+    return str(weights_folder("target")) if name == EMBEDDED else name
 
 
 def embedded_tokenizer() -> Callable[[str], dict[str, list[int]]]:

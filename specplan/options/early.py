@@ -22,8 +22,9 @@ def refuse_early(stated: Mapping[str, Any]) -> None:
     """
     if os.environ.get("WORLD_SIZE", "1") != "1" or stated.get("texts") is not None:
         return
-    from estimator.draft_names.kind import EMBEDDED, target_source, walk
+    from estimator.draft_names.kind import walk
     from estimator.draft_names.suitable import named_drafters, require_placeable, require_read
+    from reference.models.embedded import EMBEDDED, target_source
     from reference.models.folders import require_folder, require_positions
     from reference.sampling_ranges import require_sampling
 

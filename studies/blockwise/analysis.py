@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from estimator.draft_names.kind import EMBEDDED, LoadContext, ModelKind
+from estimator.draft_names.kind import LoadContext, ModelKind
 from estimator.draft_names.ngram import Ngram
 from estimator.intervals import ratio_interval
 from estimator.loading.pairs import LoadedPair, load
 from estimator.progress import SILENT, Progress, notice
+from reference.models.embedded import EMBEDDED
 from reference.models.model import Model
 from reference.models.text_tree import require_branching
 from simulator.numerics.intervals import CONFIDENCE

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from estimator.draft_names.kind import EMBEDDED, DrafterKind, ModelKind, parse_drafter
+from estimator.draft_names.kind import DrafterKind, ModelKind, parse_drafter
 from estimator.draft_names.models import Embedded
 from estimator.draft_names.ngram import Ngram
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
 from estimator.training.request import HeadTraining
+from reference.models.embedded import EMBEDDED
 from studies.blockwise.draft_names.heads import HeadsName
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimator.draft_names.kind import (
-    EMBEDDED,
     JOINED_BY_SIGNS,
     DrafterKind,
     DrafterOf,
@@ -20,6 +19,7 @@ from estimator.draft_names.kind import (
 from estimator.draft_names.ngram import Ngram
 from estimator.progress import notice
 from estimator.settings import ModelSettings
+from reference.models.embedded import EMBEDDED
 from reference.models.folders import require_file
 from studies.blockwise import DESCRIPTION, HEADS_FOLDER
 
