@@ -58,8 +58,8 @@ def rate_ranges(
     edge: the rate above which drafts lose, `Pair.break_even`.
     """
     most = max(float(pair.max_rate), float(pair.max_rate_without))
-    stated, even = np.array(sorted(advised)), np.linspace(0, most, _RATES + 1)[1:]
-    apart = np.abs(even[:, None] - stated).min(axis=1) > most / (2 * _RATES)
+    known, even = np.array(sorted(advised)), np.linspace(0, most, _RATES + 1)[1:]
+    apart = np.abs(even[:, None] - known).min(axis=1) > most / (2 * _RATES)
     others = pair.advice(even[apart], drawn) if apart.any() else []
     advice = dict(advised) | dict(zip(even[apart].tolist(), others, strict=True))
     places = np.array(sorted(advice))
