@@ -110,7 +110,8 @@ def one_setting_lines(data: Json) -> list[str]:
         why.append(
             f"{' and '.join(slower)} {'is' if len(slower) == 1 else 'are'} slower on average"
         )
-    return [f"{start}{way}: {', '.join(why)}."]
+    idle = " That needs no run." if data["to_run"] and not one["gamma"] else ""
+    return [f"{start}{way}: {', '.join(why)}.{idle}"]
 
 
 def _way(gamma: int) -> str:

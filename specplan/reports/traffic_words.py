@@ -132,6 +132,7 @@ def details(request: TrafficRequest, answer: Traffic, data: Json) -> list[str]:
     """
     lines = [
         *ranges_lines(data, answer.break_even_interval),
+        *_unrun(request, data),
         *one_setting_lines(data),
         *zero_lines(answer.break_even, data["zero"]),
         _capacities(request, answer, data),
@@ -149,6 +150,16 @@ def details(request: TrafficRequest, answer: Traffic, data: Json) -> list[str]:
     )
     lines += [f"{words.format(**one)}because {LAUNCHES}" for one in wide][:1]
     return [*lines, *next_lines(request, data)]
+
+
+def _unrun(request: TrafficRequest, data: Json) -> list[str]:
+    """Returns that an advised K was not run, where others were."""
+    ran = set[int]().union(*request.pair.measured.values())
+    gammas = sorted({part["gamma"] for part in data["ranges"] if part["verdict"] == "gain"} - ran)
+    named = " and ".join(f"K = {gamma}" for gamma in gammas)
+    if not ran or not gammas:
+        return []
+    return [f"Not run yet: {named}. Confirm by a run before you rely on it."]
 
 
 def _capacities(request: TrafficRequest, answer: Traffic, data: Json) -> str:

@@ -62,6 +62,8 @@ def test_traffic_keeps_gains_of_its_runs_and_stays_within_observed_lengths() -> 
     answer = run_json(f"{measured} {light}", "traffic")
     assert run_json(measured)["advised_gamma"] == answer["rows"][1]["advised_gamma"] == 3
     assert [each["gamma"] for each in answer["schedule"]] == [3]
+    quicker = "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.3,length=2.85"
+    assert "Not run yet: K = 4." in run(f"{quicker} {light}", "traffic").output
     # K = 4 is the smallest within 1 % of the best, K = 5; K = 6 was run, and is within it, too.
     longer = "--run gamma=0,tpot=2.36 --run gamma=6,tpot=1.216,length=3.35"
     answer = run_json(f"{longer} {light}", "traffic")
