@@ -90,6 +90,25 @@ def jackknife_interval(
     return scale(value, error, student(degrees))
 
 
+def chance_above(value: float, without: ArrayLike) -> float | None:
+    """Returns the probability that a difference over all prompts is above 0; None for one prompt.
+
+        T(value / standard error), T: Student's t distribution at n - 1 degrees of freedom
+
+    value, without: as in `jackknife_interval`, whose standard error it uses.
+    """
+    from scipy.special import stdtr
+
+    left_out = np.asarray(without, dtype=np.float64)
+    n = len(left_out)
+    if n < 2:
+        return None
+    error = float(np.sqrt((n - 1) * left_out.var()))
+    if error == 0:
+        return 0.5 if value == 0 else float(value > 0)
+    return float(stdtr(n - 1, value / error))
+
+
 def ratio_interval(
     numerators: Sequence[float], denominators: Sequence[float], *, scale: Scale = ratio
 ) -> Interval:

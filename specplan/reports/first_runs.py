@@ -51,7 +51,8 @@ def cautious(flags: str, first: Mapping[Any, Sequence[int]], unit: str = "batch"
 def first_line(why: str, runs: str, whose: str = "") -> str:
     """Returns the comment above flags that wait for runs; whose: " of one setting" or ""."""
     return (
-        f"# {why}: run {runs} first and plan again; take the #{whose} away if it is still advised."
+        f"# {why}: run {runs} first and plan again; take the #{whose} away for a run with drafts, "
+        "and for good if it is still advised."
     )
 
 

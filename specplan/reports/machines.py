@@ -70,7 +70,7 @@ def machines_details(rows: Sequence[Json]) -> list[str]:
     lines = [
         f"Second: {names[second]}, {_served(rows[second])}."
         + f" The {percent()} intervals of their capacities {doubt}." * known
-        + " Prices are not given, so requests a GPU rank."
+        + " Prices are not given: machines are ranked by requests a GPU."
     ] * (second in fine or not fine)
     failed = {at: machine_fails(rows[at]) for at in order if at not in fine}
     lines += [f"{names[at]} {' and '.join(words)}." for at, words in failed.items()]

@@ -15,7 +15,7 @@ Json = Mapping[str, Any]
 _GAINS = ("gain", "measure")
 # An end is the capacity if it is lower by at most this share.
 _SAME = 0.01
-_WHY = {"overloaded": "is overloaded", "misses": "misses the targets"}
+_WHY = {"overloaded": "is overloaded", "misses": "misses the targets on average"}
 
 
 def choices_json(answer: Traffic) -> dict[str, Any]:

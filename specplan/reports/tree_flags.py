@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from engines.kind import exports_of, methods_of
 from simulator.schemes.tree_choice import TreePlan
 from specplan.reports.draft_labels import DraftLabels, require_loaded, served
-from specplan.reports.first_runs import commented
+from specplan.reports.first_runs import commented, first_line
 from specplan.reports.trees import TreeRow, run_first
 
 # Name of our own commands among the engines that draft trees.
@@ -30,9 +30,10 @@ def tree_exports(rows: Sequence[TreeRow], program: str, drafter: DraftLabels) ->
     undecided, first = any(row.plan.advice.undecided for row in rows), run_first(rows)
     if not first or (program == OURS and not undecided):
         return flags
-    known = "Undecided" if undecided else "Not run yet"
-    then = "then take the # of the fastest away."
-    return f"# {known}: run {first} first, {then}\n{commented(flags)}"
+    above = f"# Not run yet: run {first} first, then take the # of the fastest away."
+    if undecided:
+        above = first_line("Undecided", first)
+    return f"{above}\n{commented(flags)}"
 
 
 def tree_export(row: TreeRow, best: TreePlan, program: str, drafter: DraftLabels) -> str:

@@ -160,8 +160,8 @@ def _undecided(rows: Sequence[TreeRow]) -> list[str]:
     gammas = sorted({0, *(row.plan.advice.named for row in some)})
     context = None if load is None else load.context
     return [
-        f"Undecided{where} ({odds} for a gain of the chain): run {run_first(rows)}, and keep "
-        "the fastest.",
+        f"Undecided{where} ({odds} for a gain of the chain): run {run_first(rows)} first, and plan "
+        "again. The answer then says whether to try a tree.",
         next_line(gammas, batch=batches[0], context=context, counted=True),
         *wide_lines([row.plan for row in some], [f" at batch {batch}" for batch in batches]),
     ]
@@ -230,15 +230,23 @@ def _sure(rows: Sequence[TreeRow]) -> list[str]:
 
 
 def run_first(rows: Sequence[TreeRow]) -> str:
-    """Returns what to measure before flags are used, in words; "" if nothing."""
-    gammas, trees = set[int](), list[str]()
-    for row in rows:
-        gammas |= {0, row.plan.advice.named} if row.plan.advice.undecided else set()
-        if row.advised.widest > 1:
-            gammas.add(len(row.choice.chain.parents))
-            at = f" at batch {row.cost.setting.batch}" * (len(rows) > 1)
-            trees.append(f"of {len(row.advised.parents)}{at}")
-    chains = sorted(gammas - {0})
-    named = [runs_named([0])] * (0 in gammas) + [f"the chain of K = {gamma}" for gamma in chains]
-    named += [f"the tree {' and '.join(trees)}"] * bool(trees)
+    """Returns what to measure before flags are used, in words; "" if nothing.
+
+    Where it is undecided whether drafts gain, trees wait for the runs of chains.
+    """
+    undecided = [row for row in rows if row.plan.advice.undecided]
+    if undecided:
+        chains = sorted({row.plan.advice.named for row in undecided})
+        at = f" at batch {undecided[0].cost.setting.batch}" * (len(rows) > 1)
+        named = [runs_named([0]), *(f"the chain of K = {gamma}" for gamma in chains)]
+        return f"{', '.join(named[:-1])} and {named[-1]}{at}"
+    wide = [row for row in rows if row.advised.widest > 1]
+    if not wide:
+        return ""
+    trees = " and ".join(
+        f"of {len(row.advised.parents)}" + f" at batch {row.cost.setting.batch}" * (len(rows) > 1)
+        for row in wide
+    )
+    lengths = sorted({len(row.choice.chain.parents) for row in wide} - {0})
+    named = [*(f"the chain of K = {gamma}" for gamma in lengths), f"the tree {trees}"]
     return " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]]))

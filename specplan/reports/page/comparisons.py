@@ -162,9 +162,9 @@ def validation_section(document: Document) -> Section:
     ahead_shown = any(len(ahead) > 1 for _, ahead in shown)
     chart = Chart(
         "predicted", "Predicted and measured speed-up",
-        f"Each pair should be at one height. Vertical lines: {level} intervals, of the "
-        "measurement for other prompts" + ", and of the prediction before the run for these."
-        * ahead_shown,
+        "Left of each pair: predicted; right: measured. They should be at one height. The vertical "
+        f"line of a measurement is where other prompts may lie ({level})"
+        f"{f'; of a prediction, where the measurement may lie ({level})' * ahead_shown}.",
         "", "times the speed without speculation",
         [
             *series("predicted" + " before the run" * ahead_shown, 1, (

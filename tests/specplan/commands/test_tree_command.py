@@ -139,12 +139,11 @@ def test_flags_are_comments_until_a_run_shows_that_drafts_gain() -> None:
     data = run_json(f"{words} --export sglang", "tree")
     gammas = sorted({row["test_gamma"] for row in data["rows"] if row["test_gamma"]})
     assert gammas
-    first = " and ".join(f"K = {gamma}" for gamma in [0, *gammas])
-    chains = ", ".join(f"the chain of K = {gamma}" for gamma in gammas)
-    named = f"run K = 0 (no speculation), {chains} and the tree of "
-    assert named in data["sentence"]
-    run_first = first.replace("K = 0", "K = 0 (no speculation)")
-    assert f"and keep the fastest. Next: run {run_first} at batch 1 " in data["sentence"]
+    *chains, last = [f"the chain of K = {gamma}" for gamma in gammas]
+    named = " and ".join([", ".join(["run K = 0 (no speculation)", *chains]), last])
+    assert f"{named} at batch 1 first, and plan again." in data["sentence"]
+    of_runs = " and ".join(["K = 0 (no speculation)", *(f"K = {gamma}" for gamma in gammas)])
+    assert f" whether to try a tree. Next: run {of_runs} at batch 1 " in data["sentence"]
     assert "The low end at batch 1 (" in data["sentence"]
     chain = data["rows"][0]["chain"]
     low, high = chain["improvement_factor_low"], chain["improvement_factor_high"]
@@ -153,11 +152,8 @@ def test_flags_are_comments_until_a_run_shows_that_drafts_gain() -> None:
     assert data["sentence"].split(":")[0] in " ".join(run(words, "tree").stdout.split())
     lines = data["export"].splitlines()
     assert all(line.startswith("# ") for line in lines)
-    assert lines[0].startswith(f"# Undecided: {named}")
-    trees = {row["batch"]: row["best"]["nodes"] for row in data["rows"]
-             if row["best"]["widest"] > 1}  # fmt: skip
-    assert trees
-    assert all(f" of {nodes} at batch {batch}" in lines[0] for batch, nodes in trees.items())
+    assert lines[0].startswith(f"# Undecided: {named} at batch 1 first and plan again;")
+    assert any(row["best"]["widest"] > 1 for row in data["rows"])
 
 
 def test_a_profile_says_rates_and_costs(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_flags_are_comments_that_name_the_runs_to_make_first() -> None:
     assert cautious(flags, {1: [], 8: []}) == flags
     assert cautious(flags, {1: [2, 0], 8: [3, 0]}).splitlines() == [
         "# Undecided: run K = 2, K = 3 and K = 0 (no speculation) first and plan again; take the # "
-        "away if it is still advised.",
+        "away for a run with drafts, and for good if it is still advised.",
         "# why",
         "# --k 2",
     ]
@@ -102,7 +102,7 @@ def test_several_batches_wait_for_a_run_as_one_batch_does() -> None:
         "--run gamma=0,tpot=10,batch=1 --run gamma=5,tpot=10.3,length=3,batch=1 "
         "--run gamma=0,tpot=20,batch=8 --run gamma=5,tpot=23,length=3,batch=8"
     )
-    tops = {"1": "Not run yet: run K = 2 first and plan again; take the # away if it is still",
+    tops = {"1": "Not run yet: run K = 2 first and plan again; take the # away for a run",
             "1,2,4,8": "Run K = 2 at batch 1 and context 1024 first. These"}  # fmt: skip
     for batches, top in tops.items():  # those between the runs wait, too
         lines = run(f"{runs} --batch {batches} --export vllm").stdout.splitlines()

@@ -93,13 +93,14 @@ def test_a_machine_with_an_undecided_gain_waits_for_runs() -> None:
               "90 % intervals of their ")  # fmt: skip
     assert machines_details([slow, fast]) == [
         f"{second}capacities overlap: the second may carry as much. "
-        "Prices are not given, so requests a GPU rank.",
+        "Prices are not given: machines are ranked by requests a GPU.",
         "h100-sxm, TP 2: Wait.", "l40s, TP 1: No.", "Next: run K = 2.",
     ]  # fmt: skip
     apart = {**slow, f"{most}_without_high": 19.0}
     assert (
         machines_details([apart, fast])[0]
-        == f"{second}capacities lie apart. Prices are not given, so requests a GPU rank."
+        == f"{second}capacities lie apart. Prices are not given: machines are ranked by "
+        "requests a GPU."
     )
 
 

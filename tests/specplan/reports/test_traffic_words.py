@@ -162,7 +162,7 @@ def test_sentence_sliders_and_table_agree_on_k_by_rate(tmp_path: Path) -> None:
     assert answer["one_setting"]["gamma"] == 0
     assert answer["details"][1] == (
         "If one setting must serve 5, 20 and 40 requests/s, do not speculate: K = 1 misses the "
-        "targets at 40/s, K = 2 is overloaded at 40/s. That needs no run."
+        "targets on average at 40/s, K = 2 is overloaded at 40/s. That needs no run."
     )
 
 
