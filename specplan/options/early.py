@@ -48,7 +48,8 @@ def refuse_early(stated: Mapping[str, Any]) -> None:
         require_positions(target_source(target), text.max_new_tokens, target)
         for part in (part for drafter in named_drafters(models).values() for part in walk(drafter)):
             part.require(target, tokenizer=None, settings=_of(ModelSettings, stated))
-        if isinstance(models, ModelSettings):
+        # An analysis of heads reads their lattices itself.
+        if isinstance(models, ModelSettings) and "tuning_share" not in stated:
             require_read(models)
         require_placeable(models, compiling=stated.get("compiling", "off"))
 

@@ -14,7 +14,7 @@ from specplan.main import main
 from tests.specplan.plan_inputs import answered
 
 CALLS, SEED = 60, 7
-ADVICE = ("Draft ", "Do not speculate", "Not worth a draft", "ndecided")
+ADVICE = ("Draft ", "Run K = ", "Do not speculate", "Not worth a draft", "ndecided")
 # Beyond the usual error of the baseline's time, 2 %.
 NOISE = 1.1
 
