@@ -243,10 +243,8 @@ def run_first(rows: Sequence[TreeRow]) -> str:
     wide = [row for row in rows if row.advised.widest > 1]
     if not wide:
         return ""
-    trees = " and ".join(
-        f"of {len(row.advised.parents)}" + f" at batch {row.cost.setting.batch}" * (len(rows) > 1)
-        for row in wide
-    )
+    at = " at batch {}" * (len(rows) > 1)
+    trees = [f"of {len(row.advised.parents)}{at}".format(row.cost.setting.batch) for row in wide]
     lengths = sorted({len(row.choice.chain.parents) for row in wide} - {0})
-    named = [*(f"the chain of K = {gamma}" for gamma in lengths), f"the tree {trees}"]
+    named = [*(f"the chain of K = {gamma}" for gamma in lengths), f"the tree {' and '.join(trees)}"]
     return " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]]))
