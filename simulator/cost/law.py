@@ -32,6 +32,9 @@ class CostLaw(Protocol):
     def modelled(self, load: LoadPoint, gammas: Sequence[int]) -> Floats:
         """Returns log(baseline step / block) by the model without the runs' deviations."""
 
+    def checking_ratio(self, load: LoadPoint, tokens: int) -> float:
+        """Returns the most probable time to check `tokens` tokens over a plain step's time."""
+
     def speed_ups(
         self, load: LoadPoint, gammas: Sequence[int], lengths: Sequence[float]
     ) -> Forecast:

@@ -39,6 +39,10 @@ _MORE_TOKENS = 1e-9
 class Passes:
     """Times of the target's and the draft's passes, for drafts with and without branches.
 
+    A fit knows blocks of chains: far beyond its runs, what a chain leaves after its drafting is no
+    time of checking. So a tree costs a chain of its depth, and its further tokens by
+    the fit's most probable parameters.
+
     chain: cost of drafts without branches; trees use its times of verification and baseline, too.
     draft_seconds: t_q(n), seconds of a draft pass over n tokens, by n.
     """
@@ -63,7 +67,17 @@ class Passes:
             )
             return seconds + float((levels - single).sum())
 
-        return ChangedCost(self.chain, drafting)
+        law, point = self.chain.posterior, self.chain.point
+        if law is None or point is None:
+            return ChangedCost(self.chain, drafting)
+
+        def again(nodes: int) -> float:
+            depth, checking = max(depths_and_ranks(shapes[nodes])[0]), self.chain.checking_seconds
+            whole, single = (law.checking_ratio(point, read + 1) for read in (nodes, depth))
+            more = (whole - single) * self.chain.baseline_seconds
+            return more - float(checking(nodes) - checking(depth))
+
+        return ChangedCost(self.chain, drafting, again)
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,6 +147,12 @@ class Posterior:
         logs = np.log(seconds_of(self._works(load, [0, *gammas]), self.draws(DRAWS).logs))
         return median(logs[:, :1] - logs[:, 1:])
 
+    def checking_ratio(self, load: LoadPoint, tokens: int) -> float:
+        """Returns the most probable time to check `tokens` tokens over a plain step's time."""
+        works = (self.machine.checking_work(load, tokens), self.machine.plain_work(load))
+        checked, plain = (seconds_of(one, self.logs) for one in works)
+        return float(checked / plain)
+
     def _columns(self, load: LoadPoint, gammas: Sequence[int]) -> Floats:
         """Returns draws of `plain` (γ = 0) and `ratios`, shape (draws, n).
 

@@ -156,6 +156,20 @@ def test_flags_are_comments_until_a_run_shows_that_drafts_gain() -> None:
     assert any(row["best"]["widest"] > 1 for row in data["rows"])
 
 
+@pytest.mark.parametrize("tpot", ["4.5", "5.3", "6"])
+def test_a_trees_block_is_never_faster_than_a_chain_of_its_runs(tpot: str) -> None:
+    words = (
+        f"{RANKS} --target-config {CONFIGS}/llama-3.1-8b.json --draft-config "
+        f"{CONFIGS}/llama-3.2-1b.json --gpu h100 --max-nodes 32 --run gamma=0,tpot=7.1 "
+        f"--run gamma=2,tpot={tpot},length=2.19"
+    )
+    (row,) = run_json(words, "tree")["rows"]
+    blocks = [row[one]["expected_tokens"] / row[one]["improvement_factor"]
+              for one in ("chain", "best")]  # fmt: skip
+    assert row["best"]["depth"] >= row["chain"]["depth"]
+    assert blocks == sorted(blocks)
+
+
 def test_a_profile_says_rates_and_costs(tmp_path: Path) -> None:
     result = run_json(f"{written(RANKED, tmp_path)} --max-nodes 4", "tree")
     assert result["acceptance_by_rank"] == [0.6, 0.15, 0.07]
