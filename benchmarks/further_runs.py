@@ -1,6 +1,6 @@
 """Gains of further runs: tunings of servers whose step times jump, and next runs of plans.
 
-    python benchmarks/further_runs.py [--servers 60] [--plans 34] [--worlds 100]
+    python benchmarks/further_runs.py [--servers 60] [--drafts 2000] [--plans 34]
 
 `jumps.py` makes the servers. A tuning runs K = 0, then each K that the search wants. A run's error
 combines 1 % of its step's time with the error of its mean length, as in `tune`.
@@ -30,40 +30,41 @@ from simulator.choice.plan import Plan, plan
 from simulator.cost.fitted.by_batch import cost_of_runs
 from simulator.cost.fitted.runs import Run
 
-LONGEST, WORTH, ERROR, DRAFTS = 12, 0.002, 0.01, 2000
+LONGEST, WORTH, ERROR = 12, 0.002, 0.01
 
 
-def tuned(server: Server, generator: np.random.Generator) -> tuple[Outlook, list[Run]]:
-    """Returns what a tuning knows at its end, and its runs, which count accepted tokens."""
+def tuned(server: Server, drafts: int, generator: np.random.Generator) -> tuple[Outlook, list[Run]]:
+    """Returns what a tuning knows at its end, and its runs, each with so many sampled drafts."""
     runs: list[Run] = []
     gamma: int | None = 0
     while gamma is not None:
         seconds = server.step if gamma == 0 else float(server.blocks[gamma - 1])
-        rates, length, error = (), 1.0, ERROR
+        rates, length, sampled = (), 1.0, 0.0
         if gamma > 0:
-            stood = [DRAFTS]
+            stood = [drafts]
             for _ in range(gamma):
                 stood.append(int(generator.binomial(stood[-1], server.alpha)))
-            rates = tuple(count / DRAFTS for count in stood[1:])
+            rates = tuple(count / drafts for count in stood[1:])
             length = 1 + sum(rates)
             places = np.arange(1, gamma + 1)
             squares = float((2 * places - 1) @ rates)  # mean square of the accepted tokens
-            error = float(np.hypot(ERROR, np.sqrt((squares - (length - 1) ** 2) / DRAFTS) / length))
+            sampled = float(np.sqrt((squares - (length - 1) ** 2) / drafts) / length)
         seconds *= float(np.exp(ERROR * generator.standard_normal())) / length
-        runs.append(Run(LOAD, seconds, gamma, length, error, rates, DRAFTS if gamma else None))
+        error, counted = float(np.hypot(ERROR, sampled)), drafts if gamma else None
+        runs.append(Run(LOAD, seconds, gamma, length, error, rates, counted, length_error=sampled))
         now = Outlook(runs, LOAD, longest=LONGEST, worth=WORTH)
         gamma = now.next_gamma
     return now, runs
 
 
-def tunings(servers: int) -> None:
+def tunings(servers: int, drafts: int) -> None:
     print("jump   runs   loss  in interval  slower than its best run  stated too high by")
     every, odds = [], []
     for jump in JUMPS:
         generator, rows = np.random.default_rng(round(1000 * jump)), []
         for _ in range(servers):
             server, _ = simulated(jump, generator)
-            now, runs = tuned(server, generator)
+            now, runs = tuned(server, drafts, generator)
             truth = np.concatenate([[0.0], np.log(server.speed_ups)])
             advised = now.best_run if now.advice.gamma > 0 else 0
             middle, low, high = now.gain(advised)
@@ -134,10 +135,11 @@ def next_runs(plans: int, worlds: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--servers", type=int, default=60)
+    parser.add_argument("--drafts", type=int, default=2000)
     parser.add_argument("--plans", type=int, default=34)
     parser.add_argument("--worlds", type=int, default=100)
     options = parser.parse_args()
-    tunings(options.servers)
+    tunings(options.servers, options.drafts)
     next_runs(options.plans, options.worlds)
 
 

@@ -81,6 +81,14 @@ class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(min(scale * rate, 1.0) for rate in self.rates)
 
     @property
+    def sampled_error(self) -> float:
+        """Relative standard error of tokens per target pass, with texts that are sampled."""
+        work = np.array([turn[3:] for turn in self.turns])
+        passes, tokens = work.sum(axis=0)
+        apart = work[:, 0] - passes / tokens * work[:, 1]
+        return float(np.sqrt((apart**2).sum()) / passes)
+
+    @property
     def step_logs(self) -> Array:
         """Logarithm of the mean seconds per target pass in each turn, shape (turns,)."""
         return np.log([seconds / passes for _, _, seconds, passes, _ in self.turns])
@@ -130,9 +138,13 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
             rows.append(row)
         else:
             rows[rows.index(earlier)] = replace(earlier, turns=earlier.turns + row.turns)
-        drawn = float(self.setup["temperature"]) > 0
-        timed = (_in_turns if self.together else _one_by_one)(rows, drawn)
+        timed = (_in_turns if self.together else _one_by_one)(rows, self._drawn)
         return replace(self, rows=(*others, *timed))
+
+    @property
+    def _drawn(self) -> bool:
+        """Whether texts are sampled, so that two γ decode different texts."""
+        return float(self.setup["temperature"]) > 0
 
     def drift(self, concurrency: int) -> str:
         """Returns a sentence if the baseline's time rose or fell by more than DRIFT; "" if not."""
@@ -154,6 +166,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
                 row.rates_in_texts,
                 row.drafts or None,
                 speculating=row.gamma == 0 and self.setup.get("zero") == SPECULATING,
+                length_error=row.sampled_error if self._drawn and row.gamma and row.turns else 0.0,
             )
             for row in self.rows
             if row.measured and row.ms_per_token is not None and row.p_min == 0
@@ -216,15 +229,13 @@ def _timed(row: TunedRun, step_seconds: float, logs: Array, drawn: bool) -> Tune
 
     step_seconds: median seconds of a target pass with its draft.
     logs: logarithms of these seconds, or their deviations, by turn; only their spread is used.
-    drawn: whether texts were sampled, so that two γ decode different texts.
+    drawn: see `Tuned._drawn`.
     """
     error = USUAL_ERROR
     if len(logs) >= 3:
         error = max(LEAST_ERROR, float(MEDIAN * np.std(logs, ddof=1) / np.sqrt(len(logs))))
-    work = np.array([turn[3:] for turn in row.turns])
-    passes, tokens = work.sum(axis=0)
-    apart = work[:, 0] - passes / tokens * work[:, 1]
-    sampled = float(np.sqrt((apart**2).sum()) / passes) if drawn and row.gamma > 0 else 0.0
+    sampled = row.sampled_error if drawn and row.gamma > 0 else 0.0
+    passes, tokens = np.sum([turn[3:] for turn in row.turns], axis=0)
     return replace(
         row,
         ms_per_token=float(1e3 * step_seconds * passes / tokens),

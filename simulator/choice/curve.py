@@ -201,13 +201,13 @@ def _lengths(acceptance: Acceptance, cost: Cost, gammas: Gammas) -> tuple[Floats
 
     The covariance leaves out errors that do not affect speeds. A run measures the time per token,
     and its block time is derived as this time times tokens per block. So an error in tokens per
-    block cancels at the run's γ, and only its uncorrelated part remains at other γ. Runs whose
-    drafts ended early do not count, because they do not measure the time at their γ.
-
-    So a run that the acceptance counts has its own length, not that by the rates of all runs: its
-    speed-up is the ratio of measured times. Between runs the difference is interpolated.
+    block cancels at the run's γ, which has the run's own length, and only its uncorrelated part
+    remains at other γ. Runs whose drafts ended early do not measure the time at their γ.
+    Sampled texts (`Run.length_error`) may be easy by chance, and make their γ look best. Such a run
+    measures its block time, and has the tokens per block of all runs' rates, with their error.
     """
-    timed = {run.gamma for run in cost.own_runs if run.drafted is None} - {0}
+    whole = (run for run in cost.own_runs if run.drafted is None)
+    timed = {run.gamma for run in whole if run.length_error == 0} - {0}
     if cost.posterior is not None and cost.point is not None:
         timed -= cost.posterior.left_out(cost.point)
     run = sorted(timed)

@@ -231,6 +231,10 @@ COSTS: Refusals = [
     (lambda: Run(LOAD, 0.004, 3, 4.1), r"length must lie in \[1, 4\], .* 3, got 4.1"),
     (lambda: Run(LOAD, 0.004, 3, 0.9), r"length must lie in \[1, 4\], .* 3, got 0.9"),
     (lambda: Run(LOAD, 0.004, 0, 1.5), r"length must lie in \[1, 1\], .* gamma 0, got 1.5"),
+    (
+        lambda: Run(LOAD, 0.007, error=0.01, length_error=0.02),
+        r"length_error must lie in \[0, error",
+    ),
     (lambda: Run(LOAD, 0.007, error=1.0), r"error must lie in \[0, 100\) %, got 100"),
     (lambda: Run(LOAD, 0.007, error=-0.01), r"error must lie in \[0, 100\) %, got -1"),
     (lambda: Run(LOAD, 0.007, error=nan), r"error must lie in \[0, 100\) %, got nan"),

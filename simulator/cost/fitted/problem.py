@@ -58,7 +58,7 @@ class Problem:
     @classmethod
     def of(cls, machine: Machine, prior: Prior, runs: Sequence[Run]) -> Problem:
         places = tuple(Place(run.load, run.mean_drafted) for run in runs)
-        noise: Floats = np.maximum([run.error for run in runs], _EXACT)
+        noise: Floats = np.maximum([run.step_error for run in runs], _EXACT)
         whole = covariance(places, places, prior) + np.diag(noise**2)
         works = np.array([machine.run_work(run) for run in runs])
         used = works[:, :-1].any(axis=0) & np.isfinite(prior.logs)

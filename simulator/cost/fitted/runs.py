@@ -46,6 +46,8 @@ class Run:
     draft_share: number of weights of the draft divided by the number of weights of the target.
     drafted: mean drafted tokens per block if drafts ended early; None if blocks drafted γ tokens.
     speculating: at γ = 0, whether the server was started with a draft and drafted nothing.
+    length_error: relative standard deviation of length that sampled texts cause, a part of `error`;
+      0 if all runs decode the same texts, as at temperature 0.
     """
 
     load: LoadPoint
@@ -59,6 +61,7 @@ class Run:
     draft_share: float | None = None
     drafted: float | None = None
     speculating: bool = False
+    length_error: float = 0.0
 
     def __post_init__(self) -> None:
         seconds = self.seconds_per_token
@@ -71,6 +74,10 @@ class Run:
             )
         if not 0 <= self.error < 1:
             raise ValueError(f"error must lie in [0, 100) %, got {100 * self.error:g}")
+        if not 0 <= self.length_error <= self.error:
+            raise ValueError(
+                f"length_error must lie in [0, error = {self.error:g}], got {self.length_error:g}"
+            )
         if self.gamma != 0:
             integer("gamma", self.gamma, at_least=1)
             if self.speculating:
@@ -125,6 +132,11 @@ class Run:
         return not math.isnan(self.length)
 
     @property
+    def step_error(self) -> float:
+        """Relative standard deviation of step_seconds."""
+        return math.sqrt(self.error**2 - self.length_error**2)
+
+    @property
     def step_seconds(self) -> float:
         """Time of one block, or of one baseline step (without speculation)."""
         return self.seconds_per_token * self.length
@@ -149,6 +161,7 @@ def _mean(runs: Sequence[Run]) -> Run:
         seconds_per_token=math.exp(fmean(logs)),
         length=fmean(run.length for run in runs),
         error=max(stdev(logs), fmean(run.error for run in runs)) / math.sqrt(len(runs)),
+        length_error=fmean(run.length_error for run in runs) / math.sqrt(len(runs)),
         drafted=None if runs[0].drafted is None else fmean(run.mean_drafted for run in runs),
     )
 

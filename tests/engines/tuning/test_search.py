@@ -153,6 +153,8 @@ def test_a_run_speeds_up_by_the_ratio_of_its_times_though_drafts_pass_the_end_of
     assert advised.improvement_factor == pytest.approx(ratio, rel=0.01)
     [run] = [run for run in found.runs() if run.gamma == advised.gamma]
     assert 1 + sum(run.rates) == pytest.approx(run.length)
+    # Texts of temperature 0 are the same in all runs; others are easy or hard by chance.
+    assert (0 < run.length_error < run.error) == (temperature > 0)
 
 
 def test_runs_that_conflict_are_named_and_the_impossible_one_is_not_advised() -> None:

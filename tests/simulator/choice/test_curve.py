@@ -16,6 +16,7 @@ from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Prior, Traits, published_prior
 from simulator.cost.fitted.runs import LoadPoint, Run
 from simulator.cost.setting import Wall
+from simulator.numerics.intervals import deviations
 from tests.simulator.served_machines import SERVED
 
 LOAD = LoadPoint(1000)
@@ -96,6 +97,30 @@ def test_doubtful_lengths_widen_the_intervals_of_gammas_without_a_run() -> None:
     assert unsure.high[7] > given.high[7]
     # The time of a token was measured in that run, so its length's error cancels.
     assert unsure.high[2] == pytest.approx(given.high[2])
+
+
+@pytest.mark.parametrize("sampled", [0.0, 0.04])
+def test_lucky_texts_do_not_speed_up_a_gamma(sampled: float) -> None:
+    """Blocks of 3 and of 4 take 12 ms; the texts of the run at K = 3 were easier by chance."""
+    counts = [
+        Accepted(3, 2.7, (0.76, 0.56, 0.38), 200),
+        Accepted(4, 2.5, (0.7, 0.4, 0.25, 0.15), 200),
+    ]
+    error = np.hypot(0.005, sampled)
+    runs = [Run(LOAD, 0.01, error=0.005)]
+    runs += [
+        Run(LOAD, 0.012 / one.length, one.gamma, one.length, error, one.rates, 200,
+            length_error=sampled)
+        for one in counts
+    ]  # fmt: skip
+    acceptance = from_counts(counts)
+    curve = doubtful(posterior_of_runs(runs), acceptance, max_gamma=4).curve
+    lengths = np.array([2.7, 2.5]) if sampled == 0 else acceptance.tokens_per_call([3, 4])
+    assert curve.improvement_factor[2:] == pytest.approx(lengths / 1.2, rel=0.01)
+    # With the same texts, the time of a token was measured; with others, its length is in doubt.
+    errors = np.log(curve.high / curve.low)[2:] / 2 / deviations()
+    assert (errors > 0.02).all() == (sampled > 0)
+    assert errors.max() < 1.5 * error + 0.005
 
 
 def test_a_draft_model_that_was_never_run_is_undecided_until_it_was() -> None:
