@@ -9,12 +9,14 @@ other checkout's seconds over this one's. Figures go to a temporary folder.
 """
 
 import argparse
+import json
 import os
 import shlex
 import subprocess
 import sys
 from fnmatch import fnmatch
 from pathlib import Path
+from random import randrange
 from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -34,6 +36,10 @@ COMMANDS = {
     "plan from two runs, a fit": f"plan {RUNS},length=2.6",
     "plan of a head": f"plan {HEAD} --engine vllm",
     "plan of a draft model": f"plan {DRAFT} --engine vllm",
+    "plan of another vocabulary": (
+        "plan --target-config FOLDER/target.json --draft-config FOLDER/target.json --gpu h200 "
+        "--tp 8 --alpha 0.7"
+    ),
     "128 batches of a head": f"plan {HEAD} --engine vllm --batch 1:128:1 --export vllm",
     "128 batches of a draft": f"plan {DRAFT} --engine vllm --batch 1:128:1 --export vllm",
     "traffic, 16 rates": f"traffic {HEAD} --rate 1:16:1 {REQUESTS}",
@@ -68,7 +74,10 @@ def main() -> None:
     imports: dict[str, list[float]] = {name: [] for name in commands}
     times: dict[tuple[str, Path], list[float]] = {}
     with TemporaryDirectory() as folder:
+        sizes = json.loads((ROOT / CONFIGS / "deepseek-v3.json").read_text(encoding="utf-8"))
         for _ in range(1 + options.turns):  # the first turn compiles modules, and is not counted
+            target = {**sizes, "vocab_size": randrange(100_000, 200_000)}  # in no cache
+            (Path(folder) / "target.json").write_text(json.dumps(target), encoding="utf-8")
             for name, command in commands.items():
                 imports[name].append(seconds([sys.executable, "-c", "import numpy"], ROOT))
                 for checkout in checkouts:

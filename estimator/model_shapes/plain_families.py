@@ -1,7 +1,7 @@
 """The modules of plain families of decoders, by the model_type of their configuration.
 
-A layer of these families has attention with its own keys and values, and one feed-forward network
-or experts. `estimator.model_shapes.plain_decoders` counts them.
+A layer of these families has attention to keys and values, or to a latent state, and one
+feed-forward network or experts. `estimator.model_shapes.plain_decoders` counts them.
 """
 
 from collections.abc import Mapping
@@ -17,6 +17,7 @@ WITHOUT_SIZE = frozenset((
     "for_llm_compressor",
     "hidden_act", "hidden_activation", "initial_context_length", "initializer_range",
     "logits_scaling", "max_position_embeddings", "max_window_layers", "n_group", "norm_topk_prob",
+    "num_nextn_predict_layers",
     "original_max_position_embeddings", "output_router_logits", "pad_token_id", "pretraining_tp",
     "quantization_config", "query_pre_attn_scalar", "resid_pdrop", "residual_multiplier",
     "rms_norm_eps", "rope_interleave", "rope_local_base_freq", "rope_parameters", "rope_scaling",
@@ -31,9 +32,9 @@ _AROUND = ("input_layernorm", "post_attention_layernorm")
 _FOUR = (*_AROUND, "pre_feedforward_layernorm", "post_feedforward_layernorm")
 _BIASES = {"attention_bias": False}
 # Entries of `layer_types`.
-FULL, SLIDING = "full_attention", "sliding_attention"
+FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attention"
 # Multimodal models whose text part is of one of these families.
-WITH_TEXT_PARTS = ("gemma3",)
+WITH_TEXT_PARTS = ("gemma3", "kimi_k25", "llama4")
 # Entries that a family which does not read them may state as false.
 FLAGS = {"attention_bias", "mlp_bias", "lm_head_bias"}
 _NO_WINDOW = {"sliding_window": None, "use_sliding_window": False, "layer_types": ()}
@@ -41,6 +42,30 @@ SIZES = (
     "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
     "num_key_value_heads", "vocab_size",
 )  # fmt: skip
+# Further entries that families with a latent state must state.
+LATENT = ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
+
+
+class Experts(NamedTuple):
+    """The modules of layers with experts.
+
+    entries: entries with the number of experts, the width of an expert and, where configurations
+      state it, the number of shared experts.
+    module: module of the experts, or of the network in a layer without experts.
+    dense: entry with the width of the network in a layer without experts.
+    router: module that chooses the experts.
+    router_first: whether a layer has its router before its experts.
+    biases: whether experts and router have biases.
+    shared: module of the shared experts after the router; "": none.
+    """
+
+    entries: tuple[str, ...]
+    module: str = "mlp"
+    dense: str = "intermediate_size"
+    router: str = "gate"
+    router_first: bool = False
+    biases: bool = False
+    shared: str = ""
 
 
 class Family(NamedTuple):
@@ -56,12 +81,12 @@ class Family(NamedTuple):
     joined: matrices of which several are one.
     full: each layer with a number that this divides reads all tokens, others a window; 1: with a
       window, all layers have it.
-    experts: entries with the number of experts, the width of an expert and, if the family has
-      shared experts after the router, their number; (): no experts.
-    router_first: whether a layer has its router before its experts.
-    expert_biases: whether experts and router have biases.
+    window: entry with the length of a window, in tokens.
+    latent: whether keys and values are projections of a latent state.
+    experts: layers with experts; None: no layer has any.
     sinks: whether each head of a layer has a sink.
     any_width: whether the hidden size need not be a multiple of the heads.
+    ignored: entries that change no size in this family, but do in others.
     """
 
     name: str
@@ -72,16 +97,25 @@ class Family(NamedTuple):
     biased: tuple[str, ...] = ()
     joined: tuple[str, ...] = ()
     full: int = 1
-    experts: tuple[str, ...] = ()
-    router_first: bool = False
-    expert_biases: bool = False
+    window: str = "sliding_window"
+    latent: bool = False
+    experts: Experts | None = None
     sinks: bool = False
     any_width: bool = False
+    ignored: tuple[str, ...] = ()
 
 
 _ALL = (*_QUERIES_KEYS_VALUES, "o_proj")
 _GEMMA = {**_BIASES, "tie_word_embeddings": True, "head_dim": 256}
 _WINDOWS = {"sliding_window": 4096, "layer_types": ()}
+_SHARED = Experts(
+    ("n_routed_experts", "moe_intermediate_size", "n_shared_experts"), shared="shared_experts"
+)
+_DEEPSEEK = {**_BIASES, "moe_layer_freq": 1}
+_DEEPSEEK_V3 = Family(
+    "DeepseekV3ForCausalLM", {**_DEEPSEEK, "first_k_dense_replace": 3}, latent=True,
+    experts=_SHARED, any_width=True,
+)  # fmt: skip
 FAMILIES = {
     "llama": Family("LlamaForCausalLM", {**_BIASES, "mlp_bias": False}, biased=_ALL),
     "mistral": Family("MistralForCausalLM", {"sliding_window": 4096}),
@@ -115,28 +149,45 @@ FAMILIES = {
         "Phi3ForCausalLM", {"sliding_window": None}, joined=("qkv_proj", "gate_up_proj")
     ),
     "mixtral": Family(
-        "MixtralForCausalLM", {"sliding_window": None, "num_experts_per_tok": 2},
-        experts=("num_local_experts", "intermediate_size"), router_first=True,
+        "MixtralForCausalLM", {"sliding_window": None},
+        experts=Experts(("num_local_experts", "intermediate_size"), router_first=True),
     ),
     "qwen3_moe": Family(
         "Qwen3MoeForCausalLM",
-        {**_BIASES, **_NO_WINDOW, "decoder_sparse_step": 1, "mlp_only_layers": (),
-         "num_experts_per_tok": 8},
-        head_norms=True, biased=_ALL, experts=("num_experts", "moe_intermediate_size"),
+        {**_BIASES, **_NO_WINDOW, "decoder_sparse_step": 1, "mlp_only_layers": ()},
+        head_norms=True, biased=_ALL, experts=Experts(("num_experts", "moe_intermediate_size")),
     ),
     "glm4_moe": Family(
         "Glm4MoeForCausalLM",
-        {**_BIASES, "use_qk_norm": False, "num_experts_per_tok": 8, "first_k_dense_replace": 1,
-         "num_nextn_predict_layers": 1, "partial_rotary_factor": 0.5},
-        biased=_QUERIES_KEYS_VALUES,
-        experts=("n_routed_experts", "moe_intermediate_size", "n_shared_experts"),
-        any_width=True,
+        {**_BIASES, "use_qk_norm": False, "first_k_dense_replace": 1,
+         "partial_rotary_factor": 0.5},
+        biased=_QUERIES_KEYS_VALUES, experts=_SHARED, any_width=True,
     ),
     "gpt_oss": Family(
         "GptOssForCausalLM",
-        {**_WINDOWS, "sliding_window": 128, "attention_bias": True, "head_dim": 64,
-         "num_experts_per_tok": 4},
-        biased=_ALL, full=2, experts=("num_local_experts", "intermediate_size"),
-        router_first=True, expert_biases=True, sinks=True,
+        {**_WINDOWS, "sliding_window": 128, "attention_bias": True, "head_dim": 64},
+        biased=_ALL, full=2, sinks=True,
+        experts=Experts(
+            ("num_local_experts", "intermediate_size"), router="router", router_first=True,
+            biases=True,
+        ),
+    ),
+    "deepseek_v2": Family(
+        "DeepseekV2ForCausalLM", {**_DEEPSEEK, "mlp_bias": False, "first_k_dense_replace": 0},
+        latent=True, experts=_SHARED,
+    ),
+    "deepseek_v3": _DEEPSEEK_V3,
+    "kimi_k2": _DEEPSEEK_V3,  # the class that its checkpoints name
+    "llama4_text": Family(
+        "Llama4ForCausalLM",
+        {**_BIASES, "head_dim": 128, "attention_chunk_size": 8192, "layer_types": (),
+         "no_rope_layers": (), "moe_layers": (), "interleave_moe_layer_step": 1,
+         "intermediate_size_mlp": 16384},
+        biased=_ALL, full=4, window="attention_chunk_size", any_width=True,
+        experts=Experts(
+            ("num_local_experts", "intermediate_size"), "feed_forward", "intermediate_size_mlp",
+            router="router", shared="shared_expert",
+        ),
+        ignored=("use_qk_norm",),
     ),
 }  # fmt: skip

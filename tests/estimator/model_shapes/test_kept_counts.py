@@ -1,4 +1,4 @@
-"""Saved counts of models equal fresh counts."""
+"""Counts of models that transformers builds are kept, and equal new counts."""
 
 import json
 import os
@@ -11,19 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from estimator.model_shapes import kept_counts
-from estimator.model_shapes.counting import Counted, count, without_storage
-from estimator.model_shapes.kept_counts import (
-    DEFAULTS,
-    Known,
-    count_once,
-    known_count,
-    read_known,
-    sizes,
-)
-from estimator.model_shapes.plain_decoders import plain_count
-from estimator.model_shapes.plain_families import WITHOUT_SIZE
-from estimator.model_shapes.shape import storage
-from simulator.cost.roofline.matrices import Matrix
+from estimator.model_shapes.counting import Counted, count
+from estimator.model_shapes.kept_counts import count_once
 from specplan.main import main
 
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
@@ -31,44 +20,8 @@ SMALL: dict[str, Any] = {
     "model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "intermediate_size": 96,
     "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100,
 }  # fmt: skip
-FAMILIES = {
-    "llama4_text": SMALL | {
-        "model_type": "llama4_text", "head_dim": 32, "num_local_experts": 4, "num_hidden_layers": 4,
-        "num_experts_per_tok": 1, "interleave_moe_layer_step": 2, "intermediate_size_mlp": 48,
-        "attention_chunk_size": 8,
-    },
-    "deepseek_v3": SMALL | {
-        "model_type": "deepseek_v3", "moe_intermediate_size": 16, "n_routed_experts": 8,
-        "n_shared_experts": 1, "num_experts_per_tok": 2, "first_k_dense_replace": 1, "n_group": 1,
-        "topk_group": 1, "q_lora_rank": 24, "kv_lora_rank": 16, "qk_nope_head_dim": 8,
-        "qk_rope_head_dim": 4, "v_head_dim": 8, "num_key_value_heads": 4,
-    },
-}  # fmt: skip
 # A model that only transformers counts.
 BUILT = SMALL | {"model_type": "seed_oss"}
-# Values other than the defaults of settings that change no size.
-CHANGED: dict[str, Any] = {
-    "architectures": ["Other"], "attention_dropout": 0.5, "bos_token_id": 7,
-    "draft_vocab_size": 50, "dtype": "float16", "eos_token_id": [8, 9], "hidden_act": "gelu",
-    "initializer_range": 0.5, "max_position_embeddings": 77, "max_window_layers": 1,
-    "norm_topk_prob": True, "output_router_logits": True, "pretraining_tp": 2,
-    "rms_norm_eps": 0.1, "rope_parameters": {"rope_type": "default", "rope_theta": 77.0},
-    "rope_scaling": {"rope_type": "linear", "factor": 2.0}, "rope_theta": 55.0,
-    "router_aux_loss_coef": 0.5, "torch_dtype": "float16", "transformers_version": "1.0",
-    "use_cache": False, "_name_or_path": "elsewhere", "attn_scale": 0.5,
-    "attn_temperature_tuning": False, "auto_map": {"AutoModel": "a.B"}, "aux_loss_alpha": 0.5,
-    "cache_implementation": "hybrid", "ep_size": 2, "floor_scale": 8,
-    "for_llm_compressor": True, "initial_context_length": 16, "n_group": 2, "pad_token_id": 5,
-    "quantization_config": {"quant_method": "fp8"}, "attention_multiplier": 0.5,
-    "attn_logit_softcapping": 25.0, "embd_pdrop": 0.5, "embedding_multiplier": 2.0,
-    "final_logit_softcapping": 15.0, "hidden_activation": "gelu", "logits_scaling": 2.0,
-    "original_max_position_embeddings": 77, "query_pre_attn_scalar": 64, "resid_pdrop": 0.5,
-    "residual_multiplier": 0.5, "rope_local_base_freq": 55.0,
-    "rope_interleave": False, "routed_scaling_factor": 0.5, "router_jitter_noise": 0.5,
-    "scoring_func": "softmax", "seq_aux": True, "swiglu_limit": 5.0, "topk_group": 2,
-    "experts_per_token": 3, "swiglu_alpha": 1.5, "topk_method": "greedy",
-    "_attn_implementation_autoset": True,
-}  # fmt: skip
 
 
 def published(name: str) -> Any:
@@ -94,71 +47,8 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return made
 
 
-@pytest.mark.parametrize(
-    "known",
-    read_known(),
-    ids=lambda each: f"{each.sizes['model_type']} {each.sizes['hidden_size']} {each.part}",
-)
-def test_kept_counts_equal_new_counts(known: Known) -> None:
-    assert count(known.sizes, known.kept, known.part) == known.counted
-    assert sizes(known.sizes) == known.sizes
-
-
-def test_counted_matrices_hold_all_values_of_attention_and_feed_forward_networks() -> None:
-    latent = 0
-    for known in read_known():
-        for part in known.counted.weights:
-            values = sum(m.outputs * m.inputs * m.copies for m in part.matrices)
-            assert values == (part.values if part.kind in ("attention", "feed-forward") else 0)
-            # DeepSeek's projections to the latent state are whole on every GPU, its heads are not.
-            latent += Matrix(2112, 7168, "whole", 61) in part.matrices
-    assert latent > 0
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_names_listed_without_a_size_have_none(family: str) -> None:
-    plain = dict(FAMILIES[family])
-    assert set(CHANGED) == WITHOUT_SIZE
-    assert sizes(plain | CHANGED) == sizes(plain)
-    assert count(plain | CHANGED) == count(plain) == count({**plain, **DEFAULTS[family]})
-
-
-@pytest.mark.parametrize("file", sorted(CONFIGS.glob("*.json")), ids=lambda file: file.stem)
-def test_the_shipped_configurations_are_known(file: Path) -> None:
-    """Families of published models are plain, or their counts are known."""
-    config = published(file.stem)
-    if "draft_vocab_size" in config:  # what the layers of its kind of head are counted as
-        config["vocab_size"] = config["draft_vocab_size"]
-    kept = storage(config).kept
-    plain = plain_count(without_storage(config), kept)
-    assert (known_count(config, kept) is None) is (plain is not None)
-    if plain is None:
-        predicting = known_count(config, kept, "last layer")
-        assert (predicting is not None) is ("num_nextn_predict_layers" in config)
-
-
-def test_lists_of_llama_4_that_follow_from_other_keys_are_known() -> None:
-    """As the published configuration has them, in the text's part of a model that also sees."""
-    maverick = published("llama-4-maverick")
-    lists = {"moe_layers": list(range(1, 48, 2)), "no_rope_layers": [1, 1, 1, 0] * 12}
-    whole = {"model_type": "llama4", "text_config": maverick | lists | {"use_qk_norm": False}}
-    assert known_count(whole) == known_count(maverick) is not None
-    assert count(maverick | lists) == known_count(maverick)
-    other = maverick | {"no_rope_layers": [1, 0] * 24}
-    assert known_count(other) is None
-    assert count(other) != known_count(maverick)
-
-
-@pytest.mark.parametrize(
-    "other", [{"attention_bias": True}, {"v_head_dim": 64}, {"vocab_size": 128000}, {"new": 1}]
-)
-def test_names_of_several_sizes_are_not_known(other: dict[str, Any]) -> None:
-    assert known_count(published("deepseek-v3") | other) is None
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_model_is_counted_once(family: str, cache: Path, counts: list[Any]) -> None:
-    config = FAMILIES[family]
+def test_a_model_is_counted_once(cache: Path, counts: list[Any]) -> None:
+    config = BUILT
     whole, last = count_once(config), count_once(config, ("mlp",), "last layer")
     assert whole == count(config)
     assert last == count(config, ("mlp",), "last layer") != whole
@@ -230,15 +120,15 @@ def test_no_cache_needs_configurations() -> None:
     assert "--c cannot be combined with --no-cache, which needs --target-config" in refused.stderr
 
 
-def test_known_and_kept_counts_need_no_torch(tmp_path: Path, cache: Path) -> None:
-    known = _plan(tmp_path / "known", published("gpt-oss-120b"), published("gpt-oss-120b-eagle3"))
+def test_plain_and_kept_counts_need_no_torch(tmp_path: Path, cache: Path) -> None:
+    plain = _plan(tmp_path / "plain", published("gpt-oss-120b"), published("gpt-oss-120b-eagle3"))
     kept = _plan(tmp_path / "kept", BUILT | {"dtype": "bfloat16"})
     assert CliRunner().invoke(main, kept).exit_code == 0
     unknown = _plan(tmp_path / "unknown", BUILT | {"dtype": "bfloat16", "vocab_size": 200})
-    # A program whose imports of torch fail plans from known and kept counts, and no other.
+    # A program whose imports of torch fail plans from plain and kept counts, and no other.
     code = "import sys\nsys.modules['torch'] = None\nfrom specplan.main import main\n" + "".join(
         f"main({arguments!r}, standalone_mode=False)\nprint('planned')\n"
-        for arguments in (known, kept, unknown)
+        for arguments in (plain, kept, unknown)
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
