@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from published_rows import COMPARED, KEPT_OUT, draft_class, read_table
+from published_rows import COMPARED, JOINED, KEPT_OUT, draft_class, read_table
 from scipy.optimize import minimize
 
 from simulator.acceptance import rate_prior as priors
@@ -63,7 +63,7 @@ def groups() -> list[Group]:
     for row in read_table():
         kind = draft_class(row["kind"])
         used = row["length"] and row["gamma"] and row["length_from"] != "biased"
-        used = used and row["source"] not in (*KEPT_OUT, *COMPARED)
+        used = used and row["source"] not in (*KEPT_OUT, *JOINED, *COMPARED)
         if used and kind in KINDS and row["width"] in ("", "1"):
             key = (kind, row["source"], row["draft"], row["target"], row["format"],
                    row["temperature"], row["dataset"])  # fmt: skip

@@ -35,10 +35,9 @@ HERE = Path(__file__).parent
 KNOWN: dict[str, Any] = json.loads((HERE / "published_models.json").read_text(encoding="utf-8"))
 # GPUs where a page does not say: the fewest whose memory the weights fill no further than this.
 FULLEST = 0.85
-
-
-# Tokens that one pass of the draft reads in published trees, by γ.
-TREE_WIDTHS = {5: 3, 7: 4}
+# γ of published trees, the tokens that a pass of their draft reads, and the tokens to verify.
+Trees = tuple[tuple[int, int, int], ...]
+TREES: Trees = ((5, 3, 6), (7, 4, 8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +55,20 @@ class PublishedMachine(Machine):
     """A machine that may draft trees, and reads the prompts of its `PublishedLoad`.
 
     widths: tokens that one pass of the draft reads, by γ, in trees; 1 where γ is missing.
+    checked: tokens that the target verifies, by γ, in trees; γ + 1 where γ is missing.
     emitted: tokens of a block by γ, each of which waits for prompts; 1 where γ is missing. It is
       for blocks whose length a posterior does not know (`published_scores.predicted`).
     """
 
     widths: Mapping[int, int] = field(default_factory=dict, kw_only=True)
+    checked: Mapping[int, int] = field(default_factory=dict, kw_only=True)
     emitted: Mapping[int, float] = field(default_factory=dict, kw_only=True)
 
     def drafting_work(self, load: LoadPoint, gamma: int, width: int = 1) -> Work:
         return super().drafting_work(load, gamma, self.widths.get(gamma, width))  # type: ignore[safe-super]
+
+    def checking_work(self, load: LoadPoint, new_tokens: int) -> Work:
+        return super().checking_work(load, self.checked.get(new_tokens - 1, new_tokens))
 
     def token_work(self, load: LoadPoint, gamma: int, length: float) -> Work:
         work = super().token_work(load, gamma, length)
@@ -102,7 +106,7 @@ class BatchExpanding(PublishedRoofline):
 def kernel_machine(machine: Machine, engine: str) -> Machine | None:
     """Returns the machine with its passes from measured kernels; None where there are none."""
     assert isinstance(machine, PublishedRoofline)
-    deployment, widths = machine.deployment, machine.widths
+    deployment, widths, checked = machine.deployment, machine.widths, machine.checked
     gpu = deployment.hardware.name
     if isinstance(machine, BatchExpanding):
         return None
@@ -113,13 +117,13 @@ def kernel_machine(machine: Machine, engine: str) -> Machine | None:
         else:
             measured = MeasuredKernels(chip, engine)
             tables = OtherMemory(measured, find_hardware(chip), deployment.hardware)
-        return PublishedKernels(deployment, tables, widths=widths)
+        return PublishedKernels(deployment, tables, widths=widths, checked=checked)
     except ValueError:
         return None
 
 
 @cache
-def machine_of(*names: str, expands: bool, tree: bool, launch: Launch | None) -> Machine:
+def machine_of(*names: str, expands: bool, trees: Trees, launch: Launch | None) -> Machine:
     """Returns the machine of a row's shape, weights, draft shape, GPU, and how GPUs share it."""
     shape, weights, draft, gpu, tp, dcp, dp, ep = names
     target = _model(shape, weights, share=int(dcp or 1))
@@ -136,7 +140,8 @@ def machine_of(*names: str, expands: bool, tree: bool, launch: Launch | None) ->
         Conditions(tp=gpus, dp=int(dp or 1), ep=int(ep or 1)),
         launch=launch,
     )
-    return served(deployment, widths=TREE_WIDTHS if tree else {})
+    widths = {gamma: width for gamma, width, _ in trees}
+    return served(deployment, widths=widths, checked={gamma: read for gamma, _, read in trees})
 
 
 @cache

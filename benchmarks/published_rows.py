@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from published_machines import KNOWN, PublishedLoad, kernel_machine, machine_of
+from published_machines import KNOWN, TREES, PublishedLoad, kernel_machine, machine_of
 
 from simulator.acceptance.tokens import alpha_from_block_efficiency
 from simulator.cost.fitted.kernels import KernelMachine
@@ -27,8 +27,10 @@ from simulator.cost.fitted.runs import Run
 from simulator.cost.roofline.deployment import Deployment, Launch, over_pcie
 
 HERE = Path(__file__).parent
-# Sources that no fit, trait or constant was chosen with: they are predicted once, at the end.
-KEPT_OUT = ("Tencent/AngelSlim", "vllm-project/vllm")
+# Sources that no fit, trait or constant was chosen with. Zzsf11 was drawn by lot, before it was
+# predicted: random.Random("2026-11-28").choice of that day's six sources.
+KEPT_OUT = ("Tencent/AngelSlim", "vllm-project/vllm", "Zzsf11")
+JOINED = ("dishantghai", "ecohash-ai", "Resh19S", "ispobock", "Lafunamor")  # the others of it
 # Single reports of cards that people own, which are predicted, but made no fit better.
 REPORTS = ("ggml-org/llama.cpp", "CCoffie/CalebCoffie.com", "njannasch")
 # Rows that kernels are compared with, and that made the predictions of others worse in a fit.
@@ -112,9 +114,9 @@ def draft_class(kind: str) -> str:
 def read_rows() -> tuple[list[Row], list[dict[str, str]]]:
     """Returns the rows that have all a prediction needs, and the facts of the others.
 
-    Sources of KEPT_OUT, REPORTS and COMPARED are left out.
+    Sources of KEPT_OUT, JOINED, REPORTS and COMPARED are left out.
     """
-    unfitted = (*KEPT_OUT, *REPORTS, *COMPARED)
+    unfitted = (*KEPT_OUT, *JOINED, *REPORTS, *COMPARED)
     table = [facts for facts in read_table() if facts["source"] not in unfitted]
     rows = [_row(facts) for facts in table if _complete(facts)]
     return rows, [facts for facts in table if not _complete(facts)]
@@ -189,13 +191,15 @@ def _row(facts: dict[str, str]) -> Row:
     waits = batch if facts["measure"] in ("throughput", "one batch") else batch - 1
     prompts = round(ratio * waits / batch, 6)
     load = PublishedLoad(int(context or USUAL_CONTEXT), batch, prompts)
-    tree = draft_class(facts["kind"]) == "EAGLE tree"
+    trees = TREES if draft_class(facts["kind"]) == "EAGLE tree" else ()
+    if facts["verified"]:
+        trees = ((gamma, int(facts["width"]), int(facts["verified"])),)
     return Row(
         facts,
         machine_of(
             *(facts[name] for name in names),
             expands=_expands_batch(facts),
-            tree=tree,
+            trees=trees,
             launch=draft_launch(facts),
         ),
         Run(load, float(facts["without_ms"]) / 1e3),

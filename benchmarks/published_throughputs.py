@@ -65,7 +65,7 @@ def server_of(facts: dict[str, str], effects: dict[str, dict[str, Any]]) -> Serv
     """Returns the server of a row; effects: of priors over the roofline and over kernels."""
     names = ("shape", "weights", "draft_shape", "gpu", "tp")
     served = machine_of(
-        *(facts[name] for name in names), "", "", "", expands=False, tree=False, launch=None
+        *(facts[name] for name in names), "", "", "", expands=False, trees=(), launch=None
     )
     assert isinstance(served, RooflineMachine)
     machine = kernel_machine(served, facts["engine"]) or served
