@@ -4,8 +4,13 @@ from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
-from estimator.draft_names.kind import draft_names, one_draft
-from estimator.draft_names.suitable import require_draft_models, require_measurable
+from estimator.draft_names.kind import draft_names, one_draft, parse_drafter
+from estimator.draft_names.suitable import (
+    require_draft_models,
+    require_measurable,
+    require_predictable,
+    require_sampled,
+)
 from estimator.rule_names import VERIFICATION, require_rule
 from estimator.settings import (
     FIXED,
@@ -51,7 +56,10 @@ class Measure(TimedPair):
 
     def __post_init__(self) -> None:
         require_measurable(self.models)
+        require_sampled(self.models, self.draft_temperature)
         require_rule((), self.verification, None)
+        if self.batches:
+            require_draft_models(self.models, "with `batch`")
         if min(self.batches, default=1) < 1:
             raise ValueError(f"batch must be at least 1, got {min(self.batches)}")
         if self.context is not None and not self.batches:
@@ -105,6 +113,8 @@ class MeasureTexts:
     def __post_init__(self) -> None:
         if len(self.drafts) != 1:
             raise ValueError(f"draft must be given once with texts, got {len(self.drafts)}")
+        if self.force and "force" not in parse_drafter(self.draft).reads:
+            raise ValueError(f"force is not read by draft {self.draft}")
 
     @property
     def draft(self) -> str:
@@ -134,6 +144,15 @@ class Validate(TimedPair):
         require_read_lengths(self.policy_names, self.gammas, self.max_gamma)
         require_policies(self.policy_names, self.gammas or ())
         require_rule(draft_names(self.models), self.verification, self.lenience)
+        require_sampled(self.models, self.draft_temperature)
+        gammas = tuple(map(str, dict.fromkeys(GAMMAS if self.gammas is None else self.gammas)))
+        policies = [
+            length
+            for name in dict.fromkeys(self.policy_names)
+            for length in (gammas if name == FIXED else (name,))
+        ]
+        draft = self.draft_temperature
+        require_predictable(self.models, policies, self.temperatures if draft is None else (draft,))
 
     @property
     def replayed(self) -> bool:
@@ -194,6 +213,7 @@ class Generate(GenerateAlone):
         require_read_lengths((self.policy_name,), self.gamma, self.max_gamma)
         require_policies((self.policy_name,), () if self.gamma is None else (self.gamma,))
         require_rule((one_draft(self.models),), self.verification, self.lenience)
+        require_sampled(self.models, self.draft_temperature)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

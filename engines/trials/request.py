@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from engines.kind import EngineKind, EngineSettings, Models, engine_kinds, listed, names_of
+from estimator.draft_names.suitable import served_name
+from estimator.model_shapes.gguf_names import named_gguf
 from estimator.settings import PromptSettings, TimingSettings
+from reference.models.embedded import EMBEDDED
 
 if TYPE_CHECKING:
     from engines.engine import Engine
@@ -60,6 +64,16 @@ class OnEngine:
         if engine.laws == "engine" and not (kind.scores_texts or self._loads_gguf):
             raise ValueError(
                 f"laws must be local with {kind.name}, whose server scores no given text"
+            )
+        if not any(map(named_gguf, (self.target, *self.drafts))):
+            served_name(EMBEDDED if self.target is None else self.target, self.drafts)
+        if min(engine.concurrencies) < 1:
+            raise ValueError(f"concurrency must be at least 1, got {min(engine.concurrencies)}")
+        require_prompts(engine.concurrencies, self.text)
+        if self.text.max_new_tokens < 2:
+            raise ValueError(
+                "max-new-tokens must be at least 2 with `engine`, the first token being the "
+                f"prompt's, got {self.text.max_new_tokens}"
             )
 
     @property
@@ -131,6 +145,19 @@ class ValidateEngine(OnEngine):
         self._require_taken("synthetic", self.synthetic)
         if (self.server is None) != (self.engine.target_url is None):
             raise ValueError("server and target-url must be given together, got one of them")
+        longest, shortest = max(self.gammas, default=1), min(self.gammas, default=1)
+        if shortest < 1:
+            raise ValueError(f"gamma must be at least 1 with `engine`, got {shortest}")
+        rates = self.synthetic
+        if rates is not None and len(rates) < longest:
+            raise ValueError(
+                f"synthetic must have a rate for each of {longest} positions, got {len(rates)}"
+            )
+        if rates is not None and not all(a >= b for a, b in pairwise((1, *rates, 0))):
+            raise ValueError(
+                "synthetic must be rates in [0, 1] of which none is above the one before it, "
+                f"got {', '.join(f'{rate:g}' for rate in rates)}"
+            )
         count = len(set(self.gammas))
         if self.server is not None and count > 1:
             raise ValueError(f"gamma must be the server's own, one number, got {count} of them")
@@ -154,13 +181,13 @@ class MeasureEngine(OnEngine):
     output: Path | None = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         count = len(self.engine.concurrencies)
         if count != 1:
             raise ValueError(
                 "concurrency must be one number with measure, each a profile of its own, got "
                 f"{count} of them"
             )
+        super().__post_init__()
         if (self.engine.target_url is None) != (self.engine.draft_url is None):
             raise ValueError("target-url and draft-url must be given together, got one of them")
 
@@ -178,6 +205,15 @@ class MeasureEngine(OnEngine):
         longest = min(self.max_gamma, MOST_PRICED)
         gammas = (*(gamma for gamma in FEW_PRICED if gamma < longest), longest)
         return priced_gammas(gammas, off_line=self.kind.off_line)
+
+
+def require_prompts(concurrencies: Sequence[int], text: PromptSettings) -> None:
+    """Refuses more simultaneous requests than there are prompts."""
+    if max(concurrencies) > text.num_prompts:
+        raise ValueError(
+            f"concurrency must be at most the number of prompts, {text.num_prompts} here, got "
+            f"{max(concurrencies)}"
+        )
 
 
 def _owners(has: Callable[[EngineKind], object]) -> str:

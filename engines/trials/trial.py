@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, product
+from itertools import product
 from typing import Literal
 
 from engines.engine import Case, EngineRun, Prompts, Setting
@@ -47,31 +47,12 @@ class Trial:
     version: str = ""
 
     def __post_init__(self) -> None:
-        gammas, rates = self.gammas, self.synthetic
         concurrencies = self.request.engine.concurrencies
-        if min(gammas, default=1) < 1:
-            raise ValueError(f"gamma must be at least 1 with `engine`, got {min(gammas)}")
-        if min(concurrencies) < 1:
-            raise ValueError(f"concurrency must be at least 1, got {min(concurrencies)}")
         least = min(len(self.prompts), len(self.other_prompts))
         if max(concurrencies) > least:
             raise ValueError(
                 f"concurrency must be at most the number of prompts, {least} here, of those that "
                 f"are predicted and of those that are priced, got {max(concurrencies)}"
-            )
-        if self.request.text.max_new_tokens < 2:
-            raise ValueError(
-                "max-new-tokens must be at least 2 with `engine`, the first token being the "
-                f"prompt's, got {self.request.text.max_new_tokens}"
-            )
-        if rates is not None and len(rates) < max(gammas):
-            raise ValueError(
-                f"synthetic must have a rate for each of {max(gammas)} positions, got {len(rates)}"
-            )
-        if rates is not None and not all(a >= b for a, b in pairwise((1, *rates, 0))):
-            raise ValueError(
-                "synthetic must be rates in [0, 1] of which none is above the one before it, "
-                f"got {', '.join(f'{rate:g}' for rate in rates)}"
             )
 
     @property

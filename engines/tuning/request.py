@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engines.kind import listed, names_of
-from engines.trials.request import OnEngine
+from engines.trials.request import OnEngine, require_prompts
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings, TimingSettings
 
 # Thresholds that `--p-min auto` tries.
@@ -51,6 +51,7 @@ class Tuning:
             raise ValueError(f"worth must be above 0 %, got {self.worth:g}")
         if not all(0 < p_min <= 1 for p_min in self.p_mins):
             raise ValueError(f"p-min must lie in (0, 1], got {', '.join(map(str, self.p_mins))}")
+        require_prompts(self.concurrencies, self.text)
         if self.text.max_new_tokens < 2:
             raise ValueError(
                 "max-new-tokens must be at least 2, the first token being the prompt's, got "

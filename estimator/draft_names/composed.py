@@ -1,7 +1,8 @@
 """`A via B` and `A tree:PARENTS`: drafters made of other drafters."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 from estimator.draft_names.kind import (
@@ -57,7 +58,11 @@ class Hierarchy(DrafterKind):
     def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.model_drafter import HierarchicalDrafter
 
-        outer, inner = self.outer.load(context), self.inner.load(context)
+        # The model verifies blocks, and reads one or two tokens where there is no draft.
+        widths = (1, 2, self.gamma + 1)
+        passes = partial(context.passes, widths=widths)
+        outer = self.outer.load(replace(context, passes=passes))
+        inner = self.inner.load(context)
         return lambda sampling: HierarchicalDrafter(outer(sampling), inner(sampling), self.gamma)
 
 

@@ -27,6 +27,7 @@ class Lookup(DrafterKind):
 
     prefix = "lookup"
     names = ("lookup", "lookup:N", "lookup:vllm", "lookup:vllm:MIN-MAX")
+    samples = False
 
     longest: int = LONGEST
     shortest: int = 1
@@ -75,6 +76,7 @@ class Suffix(DrafterKind):
 
     prefix = "suffix"
     names = ("suffix", "suffix:N", "suffix:FILE", "suffix:N:FILE")
+    samples = False
 
     depth: int = DEPTH
     file: str | None = None

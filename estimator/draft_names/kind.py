@@ -30,7 +30,7 @@ DraftModel: TypeAlias = "CachedModel"
 DrafterOf = Callable[["Sampling"], "Drafter"]
 # Drafts along recorded texts, up to a longest draft.
 Copies = Callable[["Texts", int], "Copied"]
-# The group of installed programs' entry points that name packages of kinds.
+# Entry points of installed programs that name packages of kinds.
 ENTRY_POINTS = "specplan.draft_names"
 # Order in which kinds try a name: names joined by words, joined by signs, own names, any name.
 JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME, ANY_NAME = range(4)
@@ -40,13 +40,13 @@ JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME, ANY_NAME = range(4)
 class LoadContext:
     """The target and settings with which a drafter is loaded.
 
-    passes: function that compiles a draft model's forward passes; by default it changes nothing.
+    passes: compiles a draft model's passes over `widths` tokens; by default it changes nothing.
     """
 
     target: CachedModel
     tokenizer: Any
     settings: ModelSettings
-    passes: Callable[[CachedModel], CachedModel] = lambda draft: draft
+    passes: Callable[..., CachedModel] = lambda draft, widths=(): draft
 
     def pretrained(self, name: str) -> CachedModel:
         """Returns the named transformers model, on the target's device, in the settings' dtype."""
@@ -72,6 +72,7 @@ class DrafterKind(ABC):
       other model.
     rescores: whether the drafter's scores can choose among several drafts of blockwise heads.
     supports_trees: whether the drafter can draft trees (`reference.drafters.trees`).
+    samples: whether the drafter has a temperature of its own.
     uncompiled: why models cannot be compiled if this drafter is used; None: they can.
     unspread: why the target's layers cannot be divided among devices; None: they can.
     unmeasured: why acceptance cannot be measured; None: it can.
@@ -91,6 +92,7 @@ class DrafterKind(ABC):
     own_states: ClassVar[bool] = False
     rescores: ClassVar[bool] = False
     supports_trees: ClassVar[bool] = False
+    samples: ClassVar[bool] = True
     uncompiled: ClassVar[str | None] = None
     unspread: ClassVar[str | None] = None
     unmeasured: ClassVar[str | None] = None

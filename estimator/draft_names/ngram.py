@@ -25,6 +25,10 @@ class Ngram(DrafterKind):
     file: str | None = None
 
     @property
+    def reads(self) -> frozenset[str]:
+        return frozenset() if self.file is None else frozenset({"force"})
+
+    @property
     def own_files(self) -> tuple[Path, ...]:
         from ngram.formats.model_files import FOLDER
 
@@ -71,6 +75,7 @@ class LookupOrNgram(DrafterKind):
     """A lookup, and an n-gram model for blocks in which the lookup finds nothing."""
 
     names = ("lookup+ngram",)
+    samples = False
     match_priority = JOINED_BY_SIGNS
 
     lookup: Lookup
@@ -99,6 +104,7 @@ class Random(DrafterKind):
 
     prefix = "random"
     names = ("random",)
+    samples = False
 
     def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.model_drafter import RandomDrafter

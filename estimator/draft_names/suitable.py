@@ -1,5 +1,8 @@
 """Refuses drafts, devices and models that do not suit a request, before PyTorch is loaded."""
 
+from collections.abc import Iterable, Sequence
+
+from estimator.draft_names.composed import Tree
 from estimator.draft_names.kind import (
     DrafterKind,
     ModelKind,
@@ -10,9 +13,10 @@ from estimator.draft_names.kind import (
 )
 from estimator.settings import ModelSettings, TargetSettings
 from reference.models.device_maps import parse_device_map
+from reference.models.embedded import EMBEDDED
 
 # Settings that only some kinds of drafters read.
-OF_SOME_KINDS = ("lattice_k", "rescoring_weight")
+OF_SOME_KINDS = ("lattice_k", "rescoring_weight", "force")
 
 
 def named_drafters(models: TargetSettings) -> dict[str, DrafterKind]:
@@ -28,8 +32,38 @@ def require_read(models: ModelSettings) -> None:
         setting for drafter in names.values() for part in walk(drafter) for setting in part.reads
     }
     for setting in OF_SOME_KINDS:
-        if getattr(models, setting) is not None and setting not in read:
+        if getattr(models, setting) not in (None, False) and setting not in read:
             raise ValueError(f"{setting} is not read by draft {', '.join(names)}")
+
+
+def require_sampled(models: ModelSettings, draft_temperature: float | None) -> None:
+    """Refuses a temperature of the draft if none of the drafts has one."""
+    if draft_temperature is None:
+        return
+    names = named_drafters(models)
+    if not any(part.samples for drafter in names.values() for part in walk(drafter)):
+        raise ValueError(f"draft_temperature is not read by draft {', '.join(names)}")
+
+
+def require_predictable(
+    models: ModelSettings, policies: Sequence[str], temperatures: Iterable[float]
+) -> None:
+    """Refuses trees that replay cannot predict.
+
+    policies: draft lengths and other policies to compare. temperatures: temperatures of the draft.
+    """
+    for name, drafter in named_drafters(models).items():
+        if not isinstance(drafter, Tree):
+            continue
+        if len(policies) != 1 or not policies[0].isdecimal():
+            got = ", ".join(policies)
+            raise ValueError(f"gamma must be one number for {name}, its depth, got {got}")
+        for temperature in temperatures:
+            if temperature > 0:
+                raise ValueError(
+                    f"draft_temperature must be 0 for {name}, got {temperature:g}: replay cannot "
+                    "predict trees of drawn tokens; specplan generate runs them"
+                )
 
 
 def require_placeable(models: TargetSettings, *, compiling: str) -> None:
@@ -62,6 +96,22 @@ def require_measurable(models: ModelSettings) -> None:
     if unmeasured is not None:
         what, _, instead = unmeasured.partition(": ")
         raise ValueError(f"draft must not be {what}, got {name}: {instead}")
+
+
+def served_name(target: str, drafts: Sequence[str]) -> str:
+    """Returns the name of the draft that a server loads; refuses several, and what is no model."""
+    if not drafts and target == EMBEDDED:
+        return EMBEDDED
+    if len(drafts) != 1:
+        raise ValueError(f"draft must be given once with `engine`, got {len(drafts)}")
+    if parse_drafter(drafts[0]).served is None:
+        raise ValueError(
+            f"draft must be a model with `engine`, got {drafts[0]}: its server drafts with no other"
+        )
+    draft = drafts[0].removeprefix("hf:")
+    if draft == EMBEDDED and target != EMBEDDED:
+        raise ValueError(f"draft embedded needs the embedded target, got {target}")
+    return draft
 
 
 def require_draft_models(models: ModelSettings, use: str) -> None:

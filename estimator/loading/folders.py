@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from estimator.draft_names.kind import DrafterKind, parse_drafter, walk
+from estimator.draft_names.kind import DrafterKind, walk
+from estimator.draft_names.suitable import served_name
 from estimator.progress import SILENT, Progress, notice
 from estimator.prompts.prompts import prompt_ids
 from estimator.settings import PromptSettings
@@ -98,7 +99,7 @@ def folder_pair(
     folder: folder for temporary files; it must exist as long as the pair is used.
     """
     target = EMBEDDED if target is None else target
-    draft = _draft_name(target, drafts)
+    draft = served_name(target, drafts)
     source = target_source(target)
     loaded = _whole_embedded_draft(folder) if draft == EMBEDDED else draft
     if target == draft == EMBEDDED and not text.chat:
@@ -123,21 +124,6 @@ def pair_prompts(
             f"those predicted, got {len(prompts)}"
         )
     return prompts
-
-
-def _draft_name(target: str, drafts: Sequence[str]) -> str:
-    if not drafts and target == EMBEDDED:
-        return EMBEDDED
-    if len(drafts) != 1:
-        raise ValueError(f"draft must be given once with `engine`, got {len(drafts)}")
-    if parse_drafter(drafts[0]).served is None:
-        raise ValueError(
-            f"draft must be a model with `engine`, got {drafts[0]}: its server drafts with no other"
-        )
-    draft = drafts[0].removeprefix("hf:")
-    if draft == EMBEDDED and target != EMBEDDED:
-        raise ValueError(f"draft embedded needs the embedded target, got {target}")
-    return draft
 
 
 def _whole_embedded_draft(folder: Path) -> str:

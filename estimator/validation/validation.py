@@ -19,7 +19,6 @@ from estimator.timing.threads import Threads, computing, require_one_process
 from estimator.traces.text_traces import TextTraces
 from estimator.validation.file import SpeculativeRow, max_abs, mean_abs
 from estimator.validation.rows import RowEvidence, row_of
-from reference.drafters.trees import TreeDrafter
 from reference.policies import Confidence, Fixed, Policy
 from reference.speculative import Subject
 from simulator.cost.curves import CostModel
@@ -76,7 +75,6 @@ def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Vali
             for sampling, drafted_by in zip(targets, drafting, strict=True)
         ]
         for subject in subjects:
-            _require_predictable(subject, list(policies.values()))
             arms.require_positions(subject, loaded.prompts)
         repeats = request.timing.repeats
         planned = generations(loaded.prompts, policies, max_gamma=most, repeats=repeats)
@@ -85,22 +83,6 @@ def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Vali
         for timing, subject in zip(every, subjects, strict=True):
             validation = validate(subject, loaded.prompts, policies, timing, max_gamma=most)
             yield replace(validation, threads=threads)
-
-
-def _require_predictable(subject: Subject, policies: Sequence[Policy | None]) -> None:
-    drafter = subject.drafter
-    if not isinstance(drafter, TreeDrafter):
-        return
-    if len(policies) > 1 or not isinstance(policies[0], Fixed):
-        raise ValueError(
-            f"gamma must be one number for {drafter.name}, its depth, got {len(policies)} policies"
-        )
-    if not drafter.sampling.greedy:
-        raise ValueError(
-            f"draft_temperature must be 0 for {drafter.name}, got "
-            f"{drafter.sampling.temperature:g}: replay cannot predict trees of drawn "
-            "tokens; specplan generate runs them"
-        )
 
 
 def validate(

@@ -58,6 +58,8 @@ def compare_command(
       specplan compare a.json b.json
       specplan compare a.json b.json --format latex -o table.tex
     """
+    if as_json and form not in ("table", "json"):
+        raise ValueError(f"`json` cannot be given with `format` {form}")
     files = read_measured(a), read_measured(b)
     comparison = compare(files, (a, b))
     shown = Pictured(as_json=as_json, **pictures)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -90,7 +90,8 @@ def figures_command(ctx: click.Context, /, **_: object) -> None:
         _list(*fill(ctx, [Listed], way="--list"))
         return
     if ctx.params["names"] == ("list",):
-        _list(Listed())
+        [listed] = fill(ctx, [Listed], way="list")
+        _list(replace(listed, names=()))
         return
     from tqdm import tqdm
 

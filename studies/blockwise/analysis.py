@@ -47,8 +47,9 @@ def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysi
     """Returns repetition, entropy by head, and block efficiency of each drafting method."""
     drafts = request.drafts
     k = lattice_k(request.models.lattice_k)
-    # The heads' own drafts need no lattice; the rescorers here do.
-    loaded = load(replace(request.models, drafts=drafts, lattice_k=None), request.text)
+    # The heads' own drafts read neither a lattice nor an n-gram file; the rescorers here do.
+    plain = replace(request.models, drafts=drafts, lattice_k=None, force=False)
+    loaded = load(plain, request.text)
     drafter = loaded.drafters[drafts[0]](request.sampling.at(0.0))
     assert isinstance(drafter, HeadsDrafter)  # plain heads
     require_arcs(k, loaded.target.vocabulary)

@@ -1,7 +1,10 @@
 """Drafters as a user names them."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tokenizers import Tokenizer
@@ -10,7 +13,13 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from estimator.draft_names.composed import Hierarchy, Tree
 from estimator.draft_names.copying import Lookup
-from estimator.draft_names.kind import DrafterKind, drafter_forms, drafter_kinds, parse_drafter
+from estimator.draft_names.kind import (
+    DrafterKind,
+    LoadContext,
+    drafter_forms,
+    drafter_kinds,
+    parse_drafter,
+)
 from estimator.draft_names.models import Eagle3Name, EarlyExit, Embedded, HuggingFace, MtpName
 from estimator.draft_names.ngram import LookupOrNgram, Ngram, Random
 from estimator.settings import ModelSettings
@@ -158,3 +167,20 @@ def test_a_head_of_another_tokenizer_is_refused(tmp_path: Path) -> None:
         match=r"must share one tokenizer, got embedded with 2048 tokens and eagle3:.* with 2$",
     ):
         drafter.require("embedded", tokenizer=own, settings=ModelSettings())
+
+
+def test_a_model_that_verifies_blocks_has_passes_over_blocks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled: dict[str, Sequence[int]] = {}
+
+    def passes(draft: Any, /, *, widths: Sequence[int] = ()) -> Any:
+        compiled[draft] = widths
+        return draft
+
+    for kind in (Embedded, EarlyExit):
+        monkeypatch.setattr(kind, "model", lambda drafter, context: drafter.prefix)
+    target: Any = SimpleNamespace(vocabulary=5)
+    context = LoadContext(target, None, ModelSettings(), passes)
+    parse_drafter("exit:2 via:3 embedded via:6 lookup").load(context)
+    assert compiled == {"exit": (1, 2, 4), "embedded": (1, 2, 7)}
