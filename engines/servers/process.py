@@ -179,7 +179,7 @@ def _signalled(process: subprocess.Popen[bytes], number: int) -> bool:
     process.poll()
     try:
         os.killpg(process.pid, number)
-    except ProcessLookupError:
+    except (ProcessLookupError, PermissionError):  # macOS gives the second for ended processes
         return False
     return True
 

@@ -28,21 +28,31 @@ def measured_today(prompts: int, *, timings: int, where: str | None = None) -> s
 
 
 def _processor() -> str:
-    """Returns the processor's name, or its architecture if the system names no processor."""
+    """Returns the processor's name, or its architecture if the system names no processor.
+
+    Linux names it in a file, macOS by a program.
+    """
     lines = _CPUINFO.read_text(encoding="utf-8").splitlines() if _CPUINFO.is_file() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    names = names or _printed_lines("sysctl", "-n", "machdep.cpu.brand_string")
     return next(iter(names), platform.processor() or platform.machine())
 
 
 def _gpus() -> list[str]:
     """Returns the names of NVIDIA's GPUs with their numbers; [] without the driver's program."""
-    program = shutil.which("nvidia-smi")
+    # Without a driver, the program fails.
+    counts = Counter(_printed_lines("nvidia-smi", "--query-gpu=name", "--format=csv,noheader"))
+    return [name if count == 1 else f"{count} of {name}" for name, count in counts.items()]
+
+
+def _printed_lines(name: str, *arguments: str) -> list[str]:
+    """Returns the lines that a program prints; [] if it is not installed or fails."""
+    program = shutil.which(name)
     if program is None:
         return []
-    words = [program, "--query-gpu=name", "--format=csv,noheader"]
+    words = [program, *arguments]
     try:
         result = subprocess.run(words, capture_output=True, text=True, check=True, timeout=_SECONDS)
-    except (OSError, subprocess.SubprocessError):  # a program without a driver
+    except (OSError, subprocess.SubprocessError):
         return []
-    counts = Counter(filter(None, map(str.strip, result.stdout.splitlines())))
-    return [name if count == 1 else f"{count} of {name}" for name, count in counts.items()]
+    return [line for line in map(str.strip, result.stdout.splitlines()) if line]

@@ -6,6 +6,7 @@ short passes suffer most. So the number of threads is the number of free cores m
 
 import atexit
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -61,12 +62,15 @@ def chosen_threads(requested: int | None) -> int:
 
 
 def process_pool(processes: int) -> "ProcessPoolExecutor":
-    """Returns a pool of processes. Forked processes have what this one has imported and loaded."""
+    """Returns a pool of processes. Forked processes have what this one has imported and loaded.
+
+    On other systems than Linux, each process is a new one: macOS has libraries that fail in a
+    forked process.
+    """
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    ways = multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context("fork" if "fork" in ways else ways[0])
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     return ProcessPoolExecutor(processes, context)
 
 

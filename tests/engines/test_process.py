@@ -62,6 +62,24 @@ def test_elsewhere_than_on_linux_a_server_runs_without_linux_calls(
     assert not lives(process)
 
 
+def test_a_group_that_cannot_be_signalled_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on macOS, whose killpg gives EPERM where all processes of a group have ended."""
+    killed = os.killpg
+
+    def killpg(group: int, number: int) -> None:
+        try:
+            killed(group, number)
+        except ProcessLookupError as error:
+            raise PermissionError(*error.args) from error
+
+    monkeypatch.setattr("engines.servers.process.os.killpg", killpg)
+    with served(tmp_path) as (_, process):
+        assert lives(process)
+    assert not lives(process)
+
+
 def test_a_server_is_gone_when_its_context_ends(tmp_path: Path) -> None:
     with served(tmp_path) as (_, process):
         assert lives(process)

@@ -41,3 +41,8 @@ def test_without_linuxs_file_the_system_names_the_processor(
     monkeypatch.setattr(platform, "processor", lambda: "")
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
     assert machine() == "arm64, 1 core"
+    named = '#!/bin/sh\n[ "$2" = machdep.cpu.brand_string ] && echo Apple M2\n'
+    (tmp_path / "sysctl").write_text(named)
+    (tmp_path / "sysctl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    assert machine().endswith("Apple M2, 1 core")

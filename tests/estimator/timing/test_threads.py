@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 import torch
+from click.testing import CliRunner
 
 from estimator.timing import threads
 from estimator.timing.threads import (
@@ -18,6 +20,7 @@ from estimator.timing.threads import (
     require_one_process,
     these_processes,
 )
+from specplan.main import main
 
 
 @pytest.fixture
@@ -93,6 +96,27 @@ def test_elsewhere_than_on_linux_all_cores_and_no_quota_count(
     monkeypatch.setattr(threads, "QUOTA", tmp_path / "none")
     monkeypatch.setattr("psutil.cpu_percent", lambda **_: [0.0, 50.0, 100.0])
     assert threads.free_cores() == 1.5
+
+
+@pytest.mark.parametrize(("system", "way"), [("linux", "fork"), ("darwin", "spawn")])
+def test_elsewhere_than_on_linux_processes_are_not_forked(
+    system: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("estimator.timing.threads.sys.platform", system)
+    ways: list[str | None] = []
+    pool = threads.process_pool
+
+    def noted(processes: int) -> ProcessPoolExecutor:
+        executor = pool(processes)
+        ways.append(executor._mp_context.get_start_method())
+        return executor
+
+    monkeypatch.setattr("specplan.commands.figures.process_pool", noted)
+    names = ("leviathan-fig2", "leviathan-fig3", "leviathan-table1")
+    done = CliRunner().invoke(main, ["figures", *names, "--format", "csv", "-o", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert ways == [way]
+    assert {file.stem for file in tmp_path.iterdir()} >= set(names)
 
 
 def test_without_torchrun_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
