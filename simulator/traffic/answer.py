@@ -21,6 +21,7 @@ from simulator.traffic.policy import (
     scheduled,
     simulations,
 )
+from simulator.traffic.rate_ranges import rate_ranges
 from simulator.traffic.row import Interval, TrafficRow, loses
 from simulator.traffic.server import Doubt
 from simulator.traffic.steady import Steady, steady, trusted
@@ -123,14 +124,12 @@ def answer(request: TrafficRequest) -> Traffic:
     rates = [rate / replicas for rate in request.rates]
     most, without = float(pair.max_rate), float(pair.max_rate_without)
     crossing, drawn = float(pair.break_even()), request.drawn
-    near = min(crossing, 0.999 * most) or 1e-3 * most
-    loads = [*rates, near]
-    *advised, at_crossing = pair.advice(loads, drawn)
+    advised = pair.advice(rates, drawn)
     gammas, demand = scheduled(pair, drawn), pair.demand
     states = {}
     if drawn is not None:
         used = {0, *(advice.named for advice in advised)}
-        states = {gamma: drawn.under(gamma, loads) for gamma in used}
+        states = {gamma: drawn.under(gamma, rates) for gamma in used}
     rows, simulated = list[TrafficRow](), []
     for place, (rate, advice) in enumerate(zip(rates, advised, strict=True)):
         for gamma in (0, advice.named):
@@ -162,7 +161,8 @@ def answer(request: TrafficRequest) -> Traffic:
             )
     slots = pair.drafting.max_batch(demand)
     of_rates = dict(zip(rates, advised, strict=True))
-    choices = rate_choices(pair, drawn, targets, of_rates, crossing)
+    ranges = rate_ranges(pair, drawn, targets, of_rates, crossing)
+    choices = rate_choices(pair, ranges, rates, targets)
     exact = Traffic(
         rows=tuple(rows),
         max_rate=replicas * most,
@@ -180,7 +180,8 @@ def answer(request: TrafficRequest) -> Traffic:
     # Which γ has the largest capacity, or is best, hardly depends on the draw. But a γ that was run
     # at every batch can be kept where the best, which was not, is worse than expected.
     ran = set(pair.gammas).intersection(*pair.measured.values()) if pair.measured else set()
-    best = pair.gammas[int(pair.max_rates().argmax())], at_crossing.named
+    near = min(crossing, 0.999 * most) or 1e-3 * most
+    best = pair.gammas[int(pair.max_rates().argmax())], pair.advice(near)[0].named
     largest, crossed = (replace(drawn, gammas=tuple(sorted({one} | ran))) for one in best)
     return replace(
         exact,

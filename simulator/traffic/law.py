@@ -18,9 +18,11 @@ from simulator.traffic.demand import Demand
 from simulator.traffic.population import Population
 
 # A weight above 0, by which means over a busy server exist where it is almost never busy.
-_LEAST = 1e-200
-# Weights that are computed together: draws × rates × requests.
+_LEAST = 1e-290
+# Numbers that are multiplied together: draws × requests × columns.
 _TOGETHER = 2**17
+# Rates are weighed together up to this logarithm of a weight over the weight of an idle server.
+_LARGEST = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +62,30 @@ class Law:
 
     @classmethod
     def of(cls, rate: Floats, present: Population, variability: float) -> Law:
-        """Returns the means at each rate.
+        """Returns the means at each rate; NaN where the server does not sustain it.
 
-        rate: requests per second, shape (rates,) or (draws, rates).
+        rate: requests per second, shape (rates,), or (draws, rates) with the same ratios of rates
+          in each draw.
         present: step and prompt times by number of requests in the server.
         variability: z of the module.
         """
         shape = present.share.shape
-        rates = np.broadcast_to(rate, (*shape[:-1], rate.shape[-1]))
         columns = [present.share, present.step, present.base, present.prompts, present.reading]
         columns = [np.broadcast_to(column, shape).reshape(-1, shape[-1]) for column in columns]
-        rows = rates.reshape(-1, rates.shape[-1])
+        rows = np.broadcast_to(rate, (*shape[:-1], rate.shape[-1])).reshape(-1, rate.shape[-1])
         # In groups of draws that fit into the processor's caches.
-        size = max(1, _TOGETHER // (shape[-1] * rows.shape[-1]))
+        size = max(1, _TOGETHER // (shape[-1] * len(columns)))
         groups = [slice(at, at + size) for at in range(0, len(rows), size)]
         means = [_means(rows[group], [c[group] for c in columns], variability) for group in groups]
-        whole = map(np.concatenate, zip(*means, strict=True))
-        return cls(1 - 1 / shape[-1], *(column.reshape(rates.shape) for column in whole))
+        whole = np.concatenate(means, axis=1)
+        return cls(1 - 1 / shape[-1], *whole.reshape(-1, *shape[:-1], rate.shape[-1]))
 
 
-def _means(rate: Floats, of_group: list[Floats], variability: float) -> list[Floats]:
-    """Returns the fields of `Law` after `company`, shape (draws, rates) each.
+def _means(rate: Floats, of_group: list[Floats], variability: float) -> Floats:
+    """Returns the fields of `Law` after `company`, shape (fields, draws, rates).
+
+    A weight is its draw's weight at the largest rate, times a power of the ratio of both rates,
+    which all draws share: so the means are one product of matrices.
 
     rate: shape (draws, rates). of_group: share, step, base, prompts and reading of `Population`.
     """
@@ -95,27 +100,34 @@ def _means(rate: Floats, of_group: list[Floats], variability: float) -> list[Flo
     met = np.concatenate([added[:, :-1], last], axis=-1)
     counts = np.arange(1.0, most + 1)
     taken = counts * whole
-    columns = [raised, met, base, reading, 1 / whole, taken, taken * whole]
-    logs = np.log(rate)[..., None] * counts
-    logs += np.cumsum(np.log(share), axis=-1)[:, None]
-    if variability != 1:
-        logs /= variability
-    scale = np.maximum(logs.max(axis=-1), 0.0)
-    logs -= scale[..., None]
-    weights, idle = np.exp(logs, out=logs), np.exp(-scale)
+    columns = [np.ones(most), counts, counts**2, raised, met, base, reading, 1 / whole, taken]
+    columns.append(taken * whole)
+    largest = rate.max(axis=-1, keepdims=True)
+    logs = np.cumsum(np.log(largest * share), axis=-1) / variability
+    scale = np.maximum(logs.max(axis=-1, keepdims=True), 0.0)
+    if rate.shape[-1] > 1 and scale.max() > _LARGEST:
+        halves = np.array_split(rate, 2, axis=-1)
+        return np.concatenate([_means(half, of_group, variability) for half in halves], axis=-1)
+    weights, idle = np.exp(logs - scale), np.exp(-scale)
+    powers = np.log(rate[0] / largest[0])[:, None] * counts / variability
+    terms = np.empty((len(share), len(columns), most))
+    for place, column in enumerate(columns):
+        np.multiply(weights, column, out=terms[:, place])
+    sums = (terms.reshape(-1, most) @ np.exp(powers).T).reshape(*terms.shape[:2], -1)
+    sums += _LEAST * np.stack([column[..., :1] + 0 * idle for column in columns], axis=1)
     # Requests that wait in line are counted with the last batch.
-    tail = (rate * share[:, -1:]) ** (1 / variability)
-    weights[..., -1] /= 1 - tail
-    weights[..., 0] = np.maximum(weights[..., 0], _LEAST)
-    busy, number, square = np.moveaxis(weights @ np.vander(counts, 3, increasing=True), -1, 0)
-    means = weights @ np.stack(columns, axis=-2).swapaxes(-2, -1)
-    step, met, base, reading, steps, taken, squares = np.moveaxis(means, -1, 0)
+    stable = rate * share[:, -1:] < 1
+    tail = np.where(stable, rate * share[:, -1:], np.nan) ** (1 / variability)
+    final = np.exp(powers[:, -1]) / (1 - tail)
+    sums += (final * tail)[:, None] * terms[:, :, -1:]
+    busy, number, square, step, met, base, reading, steps, taken, squares = np.moveaxis(sums, 1, 0)
     total = idle + busy
     step = step + idle * alone[:, :1]
-    values = [mean / total for mean in (idle, weights[..., -1], number, step, met)]
+    full = final * weights[:, -1:]
+    values = [mean / total for mean in (idle, full, number, step, met)]
     values += [base / busy, reading / busy, busy / steps, tail]
     values += [np.maximum(square / total - (number / total) ** 2, 0.0)]
-    return [*values, np.maximum(squares / taken * (number / taken) - 1, 0.0)]
+    return np.stack([*values, np.maximum(squares / taken * (number / taken) - 1, 0.0)])
 
 
 def variability(demand: Demand) -> float:

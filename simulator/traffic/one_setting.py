@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log1p
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from simulator.choice.advice import NEAR, Advice
+from simulator.choice.advice import NEAR
 from simulator.traffic.demand import LatencyTargets
 from simulator.traffic.pair import Pair
-from simulator.traffic.rate_ranges import RateRange, range_at, rate_ranges
+from simulator.traffic.rate_ranges import RateRange, range_at
 
 
 class Against(NamedTuple):
@@ -46,14 +46,13 @@ class RateChoices:
 
 def rate_choices(
     pair: Pair,
-    drawn: Pair | None,
+    ranges: tuple[RateRange, ...],
+    rates: Sequence[float],
     targets: LatencyTargets | None,
-    advised: Mapping[float, Advice],
-    edge: float,
 ) -> RateChoices:
-    """Returns the choices at stated rates of one server; arguments: see `rate_ranges`."""
-    choices, rates = RateChoices(rate_ranges(pair, drawn, targets, advised, edge)), [*advised]
-    parts = [range_at(choices.ranges, rate) for rate in rates]
+    """Returns the choices at stated rates of one server; ranges: the result of `rate_ranges`."""
+    choices = RateChoices(ranges)
+    parts = [range_at(ranges, rate) for rate in rates]
     if len({part.gamma * part.drafts for part in parts}) == 1:
         return choices
     return _one_setting(choices, pair, rates, {part.gamma for part in parts}, targets)

@@ -13,20 +13,16 @@ from simulator.choice.advice import NEAR, Advice, advise
 from simulator.cost.setting import Wall
 from simulator.numerics.arguments import Floats
 from simulator.numerics.intervals import Forecast, with_medians
+from simulator.traffic.crossing import first_crossing
 from simulator.traffic.demand import Demand, LatencyTargets
 from simulator.traffic.limit import closed_limit, largest_by_means, missed_targets
 from simulator.traffic.server import Doubt, Server
 from simulator.traffic.steady import Steady, max_rate, steady
 
-# Rates at which the server is compared with and without drafts, as shares of the smaller capacity.
-_SHARES = np.concatenate([np.geomspace(1e-3, 0.1, 16), np.linspace(0.12, 0.999, 80)])
-# Every eighth rate is compared first, then the rates near the first at which drafts lose.
-_STRIDE = 8
 # Seconds of a request times its capacity where the server is overloaded, and the largest gain.
 _NEVER, _CLEAR = 1e9, 3.0
 # A γ that was not run is named although it may overload the server, up to this probability.
 _UNLIKELY = 0.05
-_COARSE = np.array([*range(0, len(_SHARES), _STRIDE), len(_SHARES) - 1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +80,25 @@ class Pair:
 
         drawn: draws of the pair; None if nothing is uncertain.
         """
+        return self._advice(rate, drawn, drawn)
+
+    def choices(self, rate: ArrayLike, drawn: Pair | None) -> list[Advice]:
+        """Returns `advice`, without probabilities of a gain where no γ depends on them."""
+        return self._advice(rate, drawn, self.deciding(drawn))
+
+    def deciding(self, drawn: Pair | None) -> Pair | None:
+        """Returns draws if they may decide for a run γ, or for runs; None: medians decide."""
+        return drawn if any(self.measured.values()) or not self.calibrated else None
+
+    def _advice(self, rate: ArrayLike, overloaded: Pair | None, drawn: Pair | None) -> list[Advice]:
         rates = np.atleast_1d(rate)
         without, state = self.under(0, rates), self.under(self.gammas, rates)
         slots = np.where(without.stable, np.maximum(without.batch, 1), self.baseline.slots)
         most = np.array([[self.server(gamma).slots] for gamma in self.gammas])
         gains = self.captured(self._gains(rates), np.where(state.stable, state.batch, most))
+        overload = None if overloaded is None else overloaded._overload(rates)
         slots = slots.round().astype(np.int64)
-        return self.advised(slots, gains, drawn, lambda pair: pair._gains(rates))
+        return self.advised(slots, gains, drawn, lambda pair: pair._gains(rates), overload)
 
     def advised(
         self,
@@ -98,6 +106,7 @@ class Pair:
         gains: Floats,
         drawn: Pair | None,
         gains_of: Callable[[Pair], Floats],
+        overload: Floats | None = None,
     ) -> list[Advice]:
         """Returns the advice of `simulator.choice.advice.advise` for each of several loads.
 
@@ -107,24 +116,25 @@ class Pair:
         gains: logarithms of speed-ups, shape (γ, loads).
         drawn: draws of the pair; None if nothing is uncertain.
         gains_of: returns the logarithms of a drawn pair's speed-ups, shape (γ, draws, loads).
+        overload: probability that only the server that drafts is overloaded, shape of `gains`;
+          None: it never is.
         """
         known = [self._measured_at(slot) for slot in slots.tolist()]
-        near = gains >= gains.max(axis=0) + np.log1p(-NEAR)
-        used = {*near.argmax(axis=0).tolist(), *gains.argmax(axis=0).tolist()}
+        safe = np.ones(gains.shape, dtype=bool)
+        if overload is not None:
+            every, loads = np.array(self.gammas), zip(overload.T, known, strict=True)
+            safe = np.stack([_safe(every, *load) for load in loads], axis=1)
+        likely = np.where(safe, gains, -np.inf)
+        near = likely >= likely.max(axis=0) + np.log1p(-NEAR)
+        used = {*near.argmax(axis=0).tolist(), *likely.argmax(axis=0).tolist()}
         used |= {place for place, gamma in enumerate(self.gammas) if gamma in set().union(*known)}
         places = sorted(used)
         few = replace(self, gammas=tuple(self.gammas[place] for place in places))
-        gains = gains[places]
-        lengths = np.array(few.gammas)
-        safe = np.ones(gains.shape, dtype=bool)
+        gains, safe, lengths = gains[places], safe[places], np.array(few.gammas)
         laws = [Forecast.exact(gain) for gain in gains.T]
         if drawn is not None:
             # The draws give the spread of speed-ups; their medians are moved to the plans' numbers.
             spread = gains_of(replace(drawn, gammas=few.gammas))
-            overloaded = (spread <= -_CLEAR).mean(axis=1)
-            safe = np.stack(
-                [_safe(lengths, *load) for load in zip(overloaded.T, known, strict=True)], axis=1
-            )
             moved = with_medians(spread, gains[:, None], axis=1)
             laws = [Forecast.drawn(gain.T) for gain in np.moveaxis(moved, -1, 0)]
         # A run is proposed for a load that a server can be held at, which a rate is not.
@@ -132,6 +142,15 @@ class Pair:
             advise(lengths[may], law.only(may), worth=None, calibrated=self.calibrated, tried=tried)
             for law, tried, may in zip(laws, known, safe.T, strict=True)
         ]
+
+    def _overload(self, rates: Floats) -> Floats:
+        """Returns the share of draws in which only the server that drafts is overloaded.
+
+        Shape (γ, rates).
+        """
+        without = max_rate(self.server(0), self.demand, 0)[..., None]
+        only = (rates >= self.max_rates()[..., None]) & (rates < without)
+        return np.asarray(only.mean(axis=1))
 
     def _measured_at(self, slot: int) -> Collection[int]:
         """Returns the γ that were run at a batch, 0 too; between two batches, those run at both."""
@@ -159,8 +178,9 @@ class Pair:
             never = _NEVER / state.max_rate[..., None]
             return np.where(state.stable, state.request_seconds(self.demand), never)
 
-        gains = np.log(seconds(self.under(0, rate)) / seconds(self.under(self.gammas, rate)))
-        return np.asarray(np.clip(gains, -_CLEAR, _CLEAR))
+        plain = seconds(self.under(0, rate))
+        gains = [np.log(plain / seconds(self.under(gamma, rate))) for gamma in self.gammas]
+        return np.clip(gains, -_CLEAR, _CLEAR)
 
     @property
     def max_rate(self) -> Floats:
@@ -182,23 +202,9 @@ class Pair:
         0 if they take longer at any rate, infinite if they never do.
         """
         most, without = self.max_rate, self.max_rate_without
-        rates = _SHARES * np.minimum(most, without)[..., None]
-        coarse = (self._losses(rates[..., _COARSE]) > 0).argmax(axis=-1)
-        start = _COARSE[np.maximum(coarse - 1, 0)]
-        near = np.minimum(start[..., None] + np.arange(_STRIDE + 1), len(_SHARES) - 1)
-        rates = np.take_along_axis(rates, near, -1)
-        losses = self._losses(rates)
-        losing = losses > 0
-        first = losing.argmax(axis=-1)[..., None]
-        (below, low), (above, high) = (
-            [np.take_along_axis(table, places, -1) for table in (losses, rates)]
-            for places in (np.maximum(first - 1, 0), first)
-        )
-        with np.errstate(invalid="ignore", divide="ignore"):
-            share = np.where(np.isfinite(above), -below / (above - below), 1.0)
-            crossing = np.where(first == 0, 0.0, low + share * (high - low))[..., 0]
+        crossing = first_crossing(self._losses, np.minimum(most, without))
         never = np.where(most < without, most, np.inf)
-        return np.where(losing.any(axis=-1), crossing, never)[()]
+        return np.where(np.isnan(crossing), never, crossing)[()]
 
     @property
     def against_zero(self) -> Pair | None:

@@ -33,7 +33,8 @@ def scheduled(pair: Pair, drawn: Pair | None = None) -> NDArray[np.int64]:
     """
     slots = np.arange(1, pair.drafting.slots + 1)
     gains = pair.captured(_gains(pair), slots)
-    advice = dict(enumerate(pair.advised(slots, gains, drawn, _gains), start=1))
+    deciding = pair.deciding(drawn)
+    advice = dict(enumerate(pair.advised(slots, gains, deciding, _gains), start=1))
     best = {slot: advised.test_gamma or advised.gamma for slot, advised in advice.items()}
     every, choices = np.concatenate([0 * gains[:1], gains]), np.array([0, *pair.gammas])
     near = (every >= every.max(axis=0) + np.log1p(-NEAR)).T

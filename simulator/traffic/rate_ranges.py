@@ -59,16 +59,15 @@ def rate_ranges(
     """
     most = max(float(pair.max_rate), float(pair.max_rate_without))
     known, even = np.array(sorted(advised)), np.linspace(0, most, _RATES + 1)[1:]
-    apart = np.abs(even[:, None] - known).min(axis=1) > most / (2 * _RATES)
-    others = pair.advice(even[apart], drawn) if apart.any() else []
-    advice = dict(advised) | dict(zip(even[apart].tolist(), others, strict=True))
+    others = even[np.abs(even[:, None] - known).min(axis=1) > most / (2 * _RATES)]
+    advice = dict(advised) | dict(zip(others.tolist(), pair.choices(others, drawn), strict=True))
     places = np.array(sorted(advice))
     choices = _choices(pair, targets, places, [advice[rate] for rate in places.tolist()])
     before = [at for at in range(len(choices) - 1) if choices[at] != choices[at + 1]]
     low, high = places[before], places[[at + 1 for at in before]]
     for _ in range(_HALVINGS if before else 0):
         middle = (low + high) / 2
-        of_middle = pair.advice(middle, drawn)
+        of_middle = pair.choices(middle, drawn)
         kept = [
             choice == choices[at]
             for at, choice in zip(before, _choices(pair, targets, middle, of_middle), strict=True)

@@ -105,7 +105,7 @@ def _steady(server: Server, demand: Demand, gamma: int, rates: Floats) -> Steady
     present = population(server, demand, gamma)
     most = present.max_rate
     sustained = np.where(rates < most[..., None], rates, np.nan)
-    law = Law.of(sustained, present, variability(demand))
+    law = Law.of(rates, present, variability(demand))
     decode = _decode_apart if server.prompts.chunk is None else _decode_with_chunks
     decoding = decode(server, demand, present, law, sustained)
     variation = _variation(server, demand, gamma, present)[..., None]
