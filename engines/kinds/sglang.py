@@ -61,9 +61,10 @@ def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
 
 def _tree(depth: int, widest: int, nodes: int, draft: Drafted) -> str:
     """Returns flags that limit a draft tree; SGLang counts its root as a drafted token, too."""
+    root = f"# {nodes + 1} draft tokens: the {nodes} of the tree and its root, the last token\n"
     return (
-        f"{_loaded(draft)} --speculative-num-steps {depth} --speculative-eagle-topk {widest} "
-        f"--speculative-num-draft-tokens {nodes + 1}"
+        f"{root * (widest > 1)}{_loaded(draft)} --speculative-num-steps {depth} "
+        f"--speculative-eagle-topk {widest} --speculative-num-draft-tokens {nodes + 1}"
     )
 
 

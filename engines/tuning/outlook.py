@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Container, Sequence
 from functools import partial
-from math import exp, hypot, log
+from math import exp, hypot, inf, log
 
 import numpy as np
 from msgspec.structs import replace
@@ -21,8 +21,8 @@ from simulator.numerics.intervals import Forecast, deviations
 
 # A longer γ is run if the longest one so far is faster than all shorter ones by this share.
 RISING = 0.02
-# Standard deviation of the logarithmic difference between the speeds of two γ near the best, before
-# runs. Chosen on simulations that `benchmarks/further_runs.py` does not repeat.
+# Standard deviation of the logarithmic difference between the speeds of two γ near the best that
+# were run, before their runs. Chosen on simulations that `benchmarks/further_runs.py` lacks.
 ALIKE = 0.015
 # Returns the estimated cost of a server from its runs at a load, and the load.
 Costs = Callable[[Sequence[Run], LoadPoint], Posterior]
@@ -158,7 +158,8 @@ class Outlook:
         if 0 in (gamma, other):
             gains = float(self._gains.exceeds(1.0)[max(gamma, other) - 1])
             return gains if other == 0 else 1.0 - gains
-        return self._gains.exceeds_other(gamma - 1, other - 1, spread=ALIKE)
+        near = ALIKE if {gamma, other} <= {*self._ran} else inf
+        return self._gains.exceeds_other(gamma - 1, other - 1, spread=near)
 
 
 def _value(law: Forecast, at: int, scale: float = 1.0) -> Value:

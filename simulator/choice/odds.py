@@ -20,7 +20,7 @@ def gain_text(probability: float) -> str:
     """Returns the probability of a gain in words, or of a loss if that is likelier."""
     if (words := certainty(probability)) == "a loss is likelier":
         return f"A loss is likelier ({_open(100 - _whole(probability))} %)."
-    return f"A gain is {words} ({percentage(probability)})."
+    return f"A gain over no speculation is {words} ({percentage(probability)})."
 
 
 def percentage(*probabilities: float | None) -> str:

@@ -85,8 +85,8 @@ def odds_text(plan: Plan) -> str:
     at = plan.curve.gamma[[plan.advice.named - 1]]
     worse = curve_of(Iid(lower), plan.cost, at, c_hat=plan.c_hat).gains.exceeds(1.0)[0]
     return (
-        f"A gain is {words}: {percentage(probability)} if acceptance is {plan.alpha:.2g}; "
-        f"{percentage(worse)} at {lower:.2g}."
+        f"A gain over no speculation is {words}: {percentage(probability)} if acceptance is "
+        f"{plan.alpha:.2g}; {percentage(worse)} at {lower:.2g}."
     )
 
 

@@ -23,14 +23,20 @@ def tree_exports(rows: Sequence[TreeRow], program: str, drafter: DraftLabels) ->
         chain, text = row.choice.chain, tree_export(row, row.advised, program, drafter)
         if row.advised.widest > 1 and chain.parents and program != OURS:
             beside = tree_export(row, chain, program, drafter)
-            text += f"\n# the chain of K = {len(chain.parents)} there:\n{beside}"
+            text = (
+                f"# the tree of {len(row.advised.parents)}:\n{text}\n"
+                f"# the chain of K = {len(chain.parents)}:\n{beside}"
+            )
         texts[row.cost.setting.batch] = text
     flags = "\n".join(f"# at batch {batch}:\n" * (len(texts) > 1) + text
                       for batch, text in texts.items())  # fmt: skip
     undecided, first = any(row.plan.advice.undecided for row in rows), run_first(rows)
     if not first or (program == OURS and not undecided):
         return flags
-    above = f"# Not run yet: run {first} first, then take the # of the fastest away."
+    above = (
+        f"# Not run yet: run {first} first; take the # before the flags of one away for its run, "
+        "and for good if it is the fastest."
+    )
     if undecided:
         above = first_line("Undecided", first)
     return f"{above}\n{commented(flags)}"

@@ -138,8 +138,8 @@ def batch_columns(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, Any]]:
     columns: list[tuple[str, Any]] = [
         ("batch", "{batch}"), ("nodes", "{best[nodes]}"), ("depth", "{best[depth]}"),
         ("tokens per call", "{best[expected_tokens]:.2f}"),
-        ("speed-up", "{best[improvement_factor]:.2f}"),
-        ("chain K", "{chain[nodes]}"), ("speed-up", "{chain[improvement_factor]:.2f}"),
+        ("tree's speed-up", "{best[improvement_factor]:.2f}"),
+        ("chain K", "{chain[nodes]}"), ("chain's speed-up", "{chain[improvement_factor]:.2f}"),
     ]  # fmt: skip
     if all(cells["tokens_per_second"] is not None for cells in rows):
         columns += [
@@ -223,7 +223,7 @@ def _sure(rows: Sequence[TreeRow]) -> list[str]:
     """Returns which numbers have intervals, and that trees were not run."""
     sure = "No number here has an interval: costs and acceptance are taken as exact."
     if any(map(_ends, rows)):
-        sure = "Intervals are the chain's: how uncertain a tree is, is not computed."
+        sure = "Only the chain's interval is known; a tree's speed-up has none."
     tried = "No tree was run: run it and the chain, and keep the faster."
     decided = not any(row.plan.advice.undecided for row in rows)
     return [sure] + [tried] * (decided and any(row.advised.widest > 1 for row in rows))

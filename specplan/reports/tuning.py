@@ -13,6 +13,8 @@ from specplan.reports.table import GAMMA, MS, Column, folded, interval, table
 def sentence(tuned: Tuned) -> str:
     """Returns the advice for each number of simultaneous requests in words."""
     texts = [f"{_at(tuned, advised)}{_draft(advised)}." for advised in tuned.advised]
+    if texts and (gamma := tuned.next_gamma) is not None:
+        texts.insert(0, f"Run K = {gamma} next, and keep it if it is the fastest. Until then:")
     return " ".join(texts) if texts else "No run has finished."
 
 
@@ -42,8 +44,6 @@ def sureness(tuned: Tuned) -> list[str]:
             lines.append(_at(tuned, best) + " ".join(filter(None, [gain, against])))
         if unrun := _not_run(best, over=tuned.next_gamma is None):
             lines.append(_at(tuned, best) + " ".join(unrun))
-    if tuned.advised and tuned.next_gamma is not None:
-        lines.append(f"Not decided: gamma {tuned.next_gamma} is worth a run.")
     return lines
 
 

@@ -30,5 +30,5 @@ def test_percentages_are_never_0_or_100() -> None:
     assert percentage(0.0, 1.0) == "under 1 to over 99 %"
     assert gain_text(0.0) == "A loss is likelier (over 99 %)."
     assert gain_text(0.3951) == "A loss is likelier (61 %)."
-    assert gain_text(0.9951) == "A gain is almost certain (over 99 %)."
+    assert gain_text(0.9951) == "A gain over no speculation is almost certain (over 99 %)."
     assert percentage(None) == percentage(0.3, None) == "-"

@@ -112,7 +112,9 @@ def test_only_the_flags_of_the_advised_gamma_are_printed(
     lines = run(*asked).stdout.splitlines()
     assert lines == data["export"].splitlines()
     comments = [line for line in lines if line.startswith("# K =")]
-    assert comments[0].startswith(f"# K = {data['plan']['advised_gamma']}: A gain is")
+    assert comments[0].startswith(
+        f"# K = {data['plan']['advised_gamma']}: A gain over no speculation is"
+    )
     assert not lines[-1].startswith("#")
     assert flag in lines[-1]
     # The flags of `plan` for the counts.

@@ -86,12 +86,14 @@ def test_sglang_gets_the_trees_sizes_and_specplan_the_tree_itself() -> None:
     asked = f"{RANKS} --c 0.05 --max-nodes 6"
     [row] = run_json(asked, "tree")["rows"]
     best, chain = row["best"], row["chain"]["nodes"]
-    first, flags, name, single = run(f"{asked} --export sglang", "tree").stdout.splitlines()
+    lines = run(f"{asked} --export sglang", "tree").stdout.splitlines()
+    first, tree, count, flags, name, single = lines
     assert first == (
-        f"# Not run yet: run the chain of K = {chain} and the tree of 6 first, then take the # "
-        "of the fastest away."
+        f"# Not run yet: run the chain of K = {chain} and the tree of 6 first; take the # before "
+        "the flags of one away for its run, and for good if it is the fastest."
     )
-    assert name == f"# the chain of K = {chain} there:"
+    assert (tree, name) == ("# the tree of 6:", f"# the chain of K = {chain}:")
+    assert count == "# 7 draft tokens: the 6 of the tree and its root, the last token"
     assert f"--speculative-num-steps {chain} --speculative-eagle-topk 1 " in single
     assert flags.split() == [
         "#", "--speculative-algorithm", "STANDALONE", "--speculative-draft-model-path", "DRAFT",
@@ -99,7 +101,7 @@ def test_sglang_gets_the_trees_sizes_and_specplan_the_tree_itself() -> None:
         "--speculative-eagle-topk", str(best["widest"]),
         "--speculative-num-draft-tokens", "7",
     ]  # fmt: skip
-    assert run_json(f"{asked} --export sglang", "tree")["export"].startswith(f"{first}\n{flags}\n")
+    assert run_json(f"{asked} --export sglang", "tree")["export"].startswith("\n".join(lines[:4]))
     parents = ",".join(map(str, best["parents"]))
     assert run(f"{asked} --export specplan", "tree").stdout == (
         f"--draft 'MODEL tree:{parents}' --gamma {best['depth']} --draft-temperature 0\n"
@@ -127,7 +129,7 @@ def test_sglang_gets_the_trees_sizes_and_specplan_the_tree_itself() -> None:
 )  # fmt: skip
 def test_sglangs_flags_name_the_algorithm_and_the_draft(named: str, loaded: str) -> None:
     printed = run(f"{RANKS} --c 0.05 --max-nodes 6 --export sglang {named}", "tree").stdout
-    flags = printed.splitlines()[1]
+    flags = printed.splitlines()[3]
     assert flags.startswith(f"# --speculative-algorithm {loaded} --speculative-num-steps ")
 
 

@@ -73,8 +73,8 @@ def test_a_tree_has_flags_for_each_batch() -> None:
     words = f"--acceptance-by-rank 0.7,0.12 {MODELS} --gpu h100 --batch 1,8 --max-nodes 8"
     several = run(f"{words} --export sglang", "tree").stdout.splitlines()
     assert several[0].startswith("# Not run yet: run the chain of K = ")
-    assert several[1::4] == ["# at batch 1:", "# at batch 8:"]
-    for batch, *text in zip((1, 8), *(several[at::4] for at in (2, 3, 4)), strict=True):
+    assert several[1::6] == ["# at batch 1:", "# at batch 8:"]
+    for batch, *text in zip((1, 8), *(several[at::6] for at in range(2, 7)), strict=True):
         one = run(f"{words.replace('1,8', str(batch))} --export sglang", "tree").stdout
         assert one.splitlines()[1:] == text
 

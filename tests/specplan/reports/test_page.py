@@ -64,7 +64,8 @@ def test_the_answer_is_the_draft_of_the_largest_gain(reported) -> None:
         "without speculation."
     )
     low, high = curve.low[gamma - 1], curve.high[gamma - 1]
-    assert f"90 % interval {low:.2f} to {high:.2f} over 8 prompts. A gain is almost certain" in page
+    interval = f"90 % interval {low:.2f} to {high:.2f} over 8 prompts."
+    assert f"{interval} A gain over no speculation is almost certain" in page
     assert re.findall(r'<th scope="row">([wb])</th><td>\d\.\d\d \[', page) == ["b", "w"]
     assert f"--spec-draft-n-max {gamma}" in page
 
@@ -124,7 +125,8 @@ def test_a_tuning_is_shown_with_its_advice_and_each_run_expected_and_measured(
         ("8", ["5", "5.00 [4.00, 6.25]", "it drafted &lt;4&gt;", "-", "-"]),
     ]
     for words in (
-        "K = 6 is worth a run", "<p>drift 3 %</p>", "<pre>--draft-max 3</pre>",
+        "Run K = 6 next, and keep it if it is the fastest.",
+        "<p>drift 3 %</p>", "<pre>--draft-max 3</pre>",
         "K = 3 is faster than K = 5 with a probability of 75 %.",
         "runs, on EPYC, 2 cores, 2026-11-25.</p>",
         f"Page made by specplan on {date.today()}.",
