@@ -1,10 +1,12 @@
 """Fixtures and settings of all tests."""
 
 import atexit
+import gc
 import os
 import shutil
 import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,17 @@ for _each in _users.iterdir() if _users.is_dir() else ():
     if _each.name != "specplan":
         (_own / _each.name).symlink_to(_each.absolute())
 os.environ["XDG_CACHE_HOME"] = str(_own)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collects without looking for garbage: imports and tests stay until the process ends."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,8 @@ import pytest
 from specplan.reports.page.shown import section_of
 from tests.specplan.plan_inputs import both, run
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 LENGTHS = "--prompt-tokens 1000 --output-tokens 300 --prompt-ms 60"
 RUNS = (
     "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,rates=0.82/0.61/0.42 "
