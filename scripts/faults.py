@@ -38,7 +38,7 @@ class Fault:
 
     kind: others (other implementations made it), mended (it was here once), chosen (by its loss).
     file: path from the root. text: words that occur once there. wrong: the words in their place.
-    loss: what a user would get wrong.
+    loss: the consequence for a user.
     tests: test files below tests/, of which at least one must notice.
     """
 
@@ -120,18 +120,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="specplan-faults-") as folder:
         copy = Path(folder) / "tree"
         shutil.copytree(ROOT, copy, ignore=LEFT_OUT)
-        found: dict[str, str] = {}
+        noticed: dict[str, str] = {}
         for fault in chosen:
             began = time.monotonic()
             test = noticed_by(fault, copy)
-            found |= {} if test is None else {fault.name: test}
+            noticed |= {} if test is None else {fault.name: test}
             result = f"NOT found: {fault.loss}" if test is None else f"found by {test}"
             print(f"{fault.name}: {result} ({time.monotonic() - began:.0f} s)", flush=True)
-        ran = sorted(set(found.values()) - {ENDLESS})
+        ran = sorted(set(noticed.values()) - {ENDLESS})
         broken = failures(copy, ran) if ran else []
     for test in broken:
         print(f"{test} fails without a fault, too: it finds nothing")
-    total = sum(test not in broken for test in found.values())
+    total = sum(test not in broken for test in noticed.values())
     print(f"{total} of {len(chosen)} faults found")
     sys.exit(total < len(chosen))
 

@@ -168,6 +168,15 @@ def test_where_the_laws_are_equal_all_stands_under_the_largest_uniform_draw() ->
     assert RULE.accepts(rows, rows, tokens, almost_one).tolist() == [True] * 3
 
 
+def test_a_token_that_rounding_rejects_takes_no_earlier_one_with_it() -> None:
+    half = torch.tensor([[0.5, 0.5]])
+    # The token's ratio rounds to the largest number below 1, which is also the largest draw.
+    rounded = torch.tensor([[0.5 - 2**-25, 0.5]])
+    p, q = Dense(torch.cat([half, rounded])), Dense(half.expand(2, -1))
+    uniform = torch.tensor([0.5, 1 - 2**-24])
+    assert RULE.accepts(p, q, torch.tensor([0, 0]), uniform).tolist() == [True, False]
+
+
 def test_a_later_token_of_large_ratio_redeems_an_earlier_one() -> None:
     """Drafted: ratios 1/2, then 2. Token by token half of these drafts are lost."""
     p = Dense(torch.tensor([[1 / 3, 2 / 3], [1 / 3, 2 / 3], [0.5, 0.5]]))

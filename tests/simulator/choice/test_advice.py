@@ -106,6 +106,15 @@ def test_a_measured_gain_stays() -> None:
     assert advise(GAMMAS, doubtful, calibrated=False, tried=[0, 3]).gamma == 3
 
 
+def test_a_gain_within_its_error_was_not_measured() -> None:
+    speed_ups = law(1.04, 1.045, 1.0, deviation=0.1)
+    advice = advise(GAMMAS, speed_ups, tried=[0, 3])
+    assert (advice.named, advice.measured) == (1, False)
+    assert advise(GAMMAS, speed_ups, tried=[0, 3], calibrated=False).undecided
+    exact = advise(GAMMAS, law(1.04, 1.045, 1.0, deviation=0.02), tried=[0, 3])
+    assert (exact.named, exact.measured) == (3, True)
+
+
 def test_a_gamma_that_is_likely_faster_than_a_measured_gain_is_advised_and_the_next_run() -> None:
     """γ 5 promises more in its wide doubt, but the advised γ is the one to run."""
     advice = advise(GAMMAS, law(1.1, 1.2, 1.19, deviation=(0.01, 0.05, 0.3)), tried=[0, 1])
