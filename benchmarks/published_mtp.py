@@ -78,7 +78,7 @@ def main() -> None:
     if not rows:
         print("No row is covered.")
         return
-    effects = without_source(every)
+    effects = without_source(every, only={row.owner for row in rows})
     ours: list[tuple[Guess, Guess]] = []
     theirs: list[tuple[float, float]] = []
     head = ("", "K", "batch", "step measured, ms", "library", "ours", "speed-up measured",
