@@ -121,10 +121,6 @@ def fit(rows: Sequence[Row], first: First = ROOFLINE) -> dict[str, Any]:
         "deployments": len(deployed),
         "mean": _rounded(effects[0]),
         "meetings": sorted({name for each in deployed for name in each.first.traits.meetings}),
-        "sources": {
-            group: len({each.first.owner for each in deployed if each.first.traits.group == group})
-            for group in sorted(set(errors) - {"all"})
-        },
         "effects": {name: _rounded(row) for name, row in zip(names, effects[1:], strict=True)},
         "covariance": [_rounded(row) for row in covariance],
         "errors": {name: _rounded(values) for name, values in sorted(errors.items())},
@@ -153,16 +149,19 @@ def _squares(each: Deployed) -> NDArray[np.float64]:
 def _errors(
     deployed: Sequence[Deployed], weights: NDArray[np.float64]
 ) -> dict[str, NDArray[np.float64]]:
-    """Returns errors of level, ratio and load by group, and sets each deployment's errors."""
+    """Returns errors of level, ratio and load by group, and sets each deployment's errors.
+
+    A group is an engine with a kind of draft, or a kind of target.
+    """
     squares = np.array([_squares(each) for each in deployed])
     means = squares[:, 0] / np.maximum(squares[:, 1], 1)
     overall = weights @ means / weights.sum()
-    groups = [each.first.traits.group for each in deployed]
+    groups = [(each.first.traits.group, each.first.traits.target) for each in deployed]
     by_group = {"all": overall}
-    for name in set(groups):
-        inside = weights * np.array([group == name for group in groups])
+    for name in {name for names in groups for name in names}:
+        inside = weights * np.array([name in names for names in groups])
         by_group[name] = (inside @ means + ERROR_COUNT * overall) / (inside.sum() + ERROR_COUNT)
-    for each, group, (sums, counts) in zip(deployed, groups, squares, strict=True):
+    for each, (group, _), (sums, counts) in zip(deployed, groups, squares, strict=True):
         own = (4 * by_group[group] + sums) / (4 + counts)
         each.errors = np.clip(np.sqrt(own), LEAST_ERRORS, MOST_ERRORS)
     return {name: np.minimum(np.sqrt(value), MOST_ERRORS) for name, value in by_group.items()}

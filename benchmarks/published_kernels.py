@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from published_calibration import calibration
 from published_deployed import impossible
 from published_fit import KERNELS, fit
 from published_rows import COMPARED, Row, over_kernels, read_rows, read_unfitted
@@ -28,7 +29,7 @@ from published_scores import (
     with_runs,
     without_source,
 )
-from published_speculation import by_draft, table_head, table_row
+from published_speculation import by_draft, by_engine, table_head, table_row
 from published_sweeps import sweeps
 
 WORST = 8
@@ -141,6 +142,10 @@ def main() -> None:
     }
     print("\n".join(tables("step without drafts", steps)))
     print("\n".join(tables("speed-up", gains)))
+    classes = {"": by_target, "engine: ": by_engine, "draft: ": by_draft}
+    for title, by_model in (("step without drafts", steps), ("speed-up", gains)):
+        for model in ("prior", "kernels"):
+            print("\n".join(calibration(f"{title}, {model}", by_model[model], classes)))
     print("\n".join(tables("speed-up after one run at the own load", {
         "prior": after_one_run(same, prior), "kernels": after_one_run(measured, kernels),
     })))  # fmt: skip

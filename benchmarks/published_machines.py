@@ -14,10 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from published_trees import Trees, branching_seconds
+
 from estimator.costs.kernel_tables import MeasuredKernels
 from estimator.costs.same_chip import OtherMemory, kernels_of
 from simulator.cost.fitted.kernels import KernelMachine
-from simulator.cost.fitted.machine import PARAMETERS, Machine, RooflineMachine, Work
+from simulator.cost.fitted.machine import PARAMETERS, Machine, RooflineMachine, Work, work
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.deployment import Deployment, Launch
 from simulator.cost.roofline.hardware import (
@@ -35,9 +37,6 @@ HERE = Path(__file__).parent
 KNOWN: dict[str, Any] = json.loads((HERE / "published_models.json").read_text(encoding="utf-8"))
 # GPUs where a page does not say: the fewest whose memory the weights fill no further than this.
 FULLEST = 0.85
-# γ of published trees, the tokens that a pass of their draft reads, and the tokens to verify.
-Trees = tuple[tuple[int, int, int], ...]
-TREES: Trees = ((5, 3, 6), (7, 4, 8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +86,10 @@ class PublishedRoofline(PublishedMachine, RooflineMachine):
 class PublishedKernels(PublishedMachine, KernelMachine):
     """A published machine priced by measured kernels."""
 
+    def block_pass(self, load: LoadPoint, new_tokens: int) -> Work:
+        branching = branching_seconds(self, load, new_tokens, max(self.widths.values(), default=1))
+        return super().block_pass(load, new_tokens) + work(fixed=branching)
+
 
 class BatchExpanding(PublishedRoofline):
     """vLLM V0: every drafted token of a sequence is scored as a sequence of its own.
@@ -106,7 +109,7 @@ class BatchExpanding(PublishedRoofline):
 def kernel_machine(machine: Machine, engine: str) -> Machine | None:
     """Returns the machine with its passes from measured kernels; None where there are none."""
     assert isinstance(machine, PublishedRoofline)
-    deployment, widths, checked = machine.deployment, machine.widths, machine.checked
+    deployment, trees = machine.deployment, {"widths": machine.widths, "checked": machine.checked}
     gpu = deployment.hardware.name
     if isinstance(machine, BatchExpanding):
         return None
@@ -117,7 +120,7 @@ def kernel_machine(machine: Machine, engine: str) -> Machine | None:
         else:
             measured = MeasuredKernels(chip, engine)
             tables = OtherMemory(measured, find_hardware(chip), deployment.hardware)
-        return PublishedKernels(deployment, tables, widths=widths, checked=checked)
+        return PublishedKernels(deployment, tables, **trees)
     except ValueError:
         return None
 
@@ -133,13 +136,8 @@ def machine_of(*names: str, expands: bool, trees: Trees, launch: Launch | None) 
     if hardware.link_bandwidth is None:
         gpus = 1
     served = BatchExpanding if expands else PublishedRoofline
-    deployment = Deployment(
-        target,
-        _draft(draft, target),
-        hardware,
-        Conditions(tp=gpus, dp=int(dp or 1), ep=int(ep or 1)),
-        launch=launch,
-    )
+    given = Conditions(tp=gpus, dp=int(dp or 1), ep=int(ep or 1))
+    deployment = Deployment(target, _draft(draft, target), hardware, given, launch=launch)
     widths = {gamma: width for gamma, width, _ in trees}
     return served(deployment, widths=widths, checked={gamma: read for gamma, _, read in trees})
 

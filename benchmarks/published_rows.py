@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from published_machines import KNOWN, TREES, PublishedLoad, kernel_machine, machine_of
+from published_machines import KNOWN, PublishedLoad, kernel_machine, machine_of
+from published_trees import trees_of
 
 from simulator.acceptance.tokens import alpha_from_block_efficiency
 from simulator.cost.fitted.kernels import KernelMachine
@@ -191,15 +192,12 @@ def _row(facts: dict[str, str]) -> Row:
     waits = batch if facts["measure"] in ("throughput", "one batch") else batch - 1
     prompts = round(ratio * waits / batch, 6)
     load = PublishedLoad(int(context or USUAL_CONTEXT), batch, prompts)
-    trees = TREES if draft_class(facts["kind"]) == "EAGLE tree" else ()
-    if facts["verified"]:
-        trees = ((gamma, int(facts["width"]), int(facts["verified"])),)
     return Row(
         facts,
         machine_of(
             *(facts[name] for name in names),
             expands=_expands_batch(facts),
-            trees=trees,
+            trees=trees_of(facts),
             launch=draft_launch(facts),
         ),
         Run(load, float(facts["without_ms"]) / 1e3),

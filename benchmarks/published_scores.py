@@ -37,6 +37,7 @@ class Guess:
     log, low, high: median of the predicted logarithm, and its 5 and 95 % quantiles.
     measured: the measured logarithm.
     probability: predicted probability of a gain.
+    rank: predicted probability of a smaller value than the measured one.
     """
 
     row: Row
@@ -45,6 +46,7 @@ class Guess:
     high: float
     measured: float
     probability: float = float("nan")
+    rank: float = float("nan")
 
     @property
     def error(self) -> float:
@@ -159,7 +161,8 @@ def plain_step(row: Row, effects: dict[str, Any]) -> Guess:
 def _guess(row: Row, law: Forecast, measured: float) -> Guess:
     shares = ((1 - SHARE) / 2, 0.5, (1 + SHARE) / 2)
     low, middle, high = (float(np.log(law.quantile(share)[0])) for share in shares)
-    return Guess(row, middle, low, high, measured, float(law.exceeds(1.0)[0]))
+    gain, more = (float(law.exceeds(level)[0]) for level in (1.0, np.exp(measured)))
+    return Guess(row, middle, low, high, measured, gain, 1 - more)
 
 
 def before(row: Row) -> Guess:

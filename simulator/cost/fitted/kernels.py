@@ -4,8 +4,8 @@ A pass over n new tokens in each of b sequences is the sum of its kernels. Produ
 b · n rows. Attention is measured with one query per sequence: the n queries of verification read
 the caches once and take at most n decoding steps' attention; "recache" is the share of that bound.
 Where `KernelTables.rereads`, they read the caches once for each query head. Other caches than keys
-and values (latent, indexed, recurrent) have no tables: the roofline prices them. No parameter
-scales the time to read and write the logits of all new tokens, and gather them from GPUs.
+and values (latent, indexed, recurrent) have no tables: the roofline prices them, with all queries'
+arithmetic if latent. No parameter scales the time to read, write and gather all tokens' logits.
 """
 
 from collections.abc import Callable
@@ -29,10 +29,11 @@ _LOGIT_BYTES = 12
 _GATHER_SECONDS = 18e-6
 # Mean delay of a GPU at an all-reduce (exponential); tables do not have the wait for the slowest.
 _DELAY_SECONDS = 7e-6
-# Seconds of a layer's latent attention beyond reading its cache. aiconfigurator-core 0.12.0, H200,
-# SGLang, 8 sequences of 1,000 tokens, 8 heads: 17.4 µs, where the roofline says 3, and two
-# products of each head with the projections that it absorbs in 8.1, where one product takes 4.7.
+# Seconds of a layer's latent attention beyond reading its cache, and of two products of each head
+# with the projections that it absorbs (`docs/roofline.md`, "Measured kernels").
 LATENT_SECONDS = 18e-6
+# Share of the peak rate that latent attention reaches: 660 of 989.5 teraflops (FlashMLA, H800).
+LATENT_RATE = 2 / 3
 # Rows of a chunk in which servers read prompts.
 CHUNK = 2048
 _WIDE = ("bfloat16", "float16")
@@ -62,7 +63,7 @@ class KernelMachine(DeployedMachine):
         step, once, turn = self._drafting
         sequences = given.replica_batch(load.batch)
         one = step(load.batch * width) + self._choosing(draft.step, sequences * width)
-        one += self._cached(draft.step, load.context, sequences, given)
+        one += self._cached(draft.step, given, load.context, sequences)
         one += draft.step.layers * self.tables.drafting_layer
         return one, once(load.batch), turn(load.batch)
 
@@ -104,8 +105,9 @@ class KernelMachine(DeployedMachine):
         rows, sequences = load.batch * new_tokens, given.replica_batch(load.batch)
         tokens, (_, first) = sequences * new_tokens, self._multiplying(load.batch)
         others, further = self._multiplying(rows)[0], self._multiplying(rows)[1] - first
-        once = self._reading(load.context, sequences)
-        again = self._reading(load.context, tokens) - once
+        latent = any(group.kind in LATENT_CACHES for group in shape.caches)
+        once = self.reading(load.context, sequences, new_tokens if latent else 1)
+        again = self.reading(load.context, tokens, 1) - once
         if new_tokens > 1 and self.tables.rereads:
             once += self._rereading(load.context, sequences)
         return work(
@@ -135,10 +137,9 @@ class KernelMachine(DeployedMachine):
         return tuple(self._products(part, draft.step, given) for part in parts)
 
     @cached_property
-    def _reading(self) -> Callable[[int, int], float]:
-        """Maps a context and a number of sequences to the seconds to read the target's caches."""
-        shape, given = self.deployment.target, self.deployment.conditions
-        return cache(lambda context, sequences: self._cached(shape, context, sequences, given))
+    def reading(self) -> Callable[[int, int, int], float]:
+        """Maps context, sequences and queries of each to the target's seconds of `_cached`."""
+        return cache(partial(self._cached, self.deployment.target, self.deployment.conditions))
 
     def _rereading(self, context: int, sequences: int) -> float:
         """Returns the seconds to read caches for query heads beyond the first of a key head."""
@@ -219,9 +220,11 @@ class KernelMachine(DeployedMachine):
         arithmetic = seconds(max(rows, every)) - seconds(every)
         return seconds(most / active) + max(arithmetic, 0.0)
 
-    def _cached(self, shape: ModelShape, context: int, batch: int, given: Conditions) -> float:
-        """Returns the seconds to read the caches of `batch` sequences of a replica."""
-        seconds, tp = 0.0, given.tp
+    def _cached(
+        self, shape: ModelShape, given: Conditions, context: int, batch: int, queries: int = 1
+    ) -> float:
+        """Returns the seconds to read a replica's caches once; latent ones by several queries."""
+        seconds, tp, replica = 0.0, given.tp, replace(given, dp=1, ep=1)
         for group in shape.caches:
             if group.kind in PLAIN_CACHES and group.operations > 0 and group.bytes_per_token > 0:
                 # Keys and values of 16 bits; four operations for each value of the queries.
@@ -236,9 +239,12 @@ class KernelMachine(DeployedMachine):
                     head_size=head_size,
                 )
             else:
+                hardware, latent = self.deployment.hardware, group.kind in LATENT_CACHES
+                if latent:
+                    rates = {name: LATENT_RATE * rate for name, rate in hardware.peak_flops.items()}
+                    hardware = replace(hardware, peak_flops=rates)
                 bare = replace(shape, weights=(), caches=(group,))
-                sizes = {"new_tokens": 1, "context": context, "batch": batch}
-                shared = replace(given, dp=1, ep=1)
-                seconds += roof_seconds(bare, self.deployment.hardware, conditions=shared, **sizes)
-                seconds += group.layers * LATENT_SECONDS * (group.kind in LATENT_CACHES)
+                sizes = {"new_tokens": queries if latent else 1, "context": context, "batch": batch}
+                seconds += roof_seconds(bare, hardware, conditions=replica, **sizes)
+                seconds += group.layers * LATENT_SECONDS * latent
         return seconds

@@ -39,11 +39,9 @@ ANY_ENGINE = ("vllm", "sglang")
 # Kinds of draft for which predicted gains came true too rarely while no run was known: at predicted
 # probabilities of 0.5 to 0.75, none of 10 loads gained (benchmarks/published_advice.py).
 NOT_CALIBRATED = ("model",)
-# Factors on the covariance: SCALE, with the best interval score where each source is left out, and
-# UNKNOWN more for each trait without published data. UNKNOWN_ERROR multiplies the model errors of a
-# group without data. It multiplies the errors of speed-ups for each of `Traits.meetings` without
-# data, too. A group with data from n sources has 1 / n of the increase.
-SCALE, UNKNOWN, UNKNOWN_ERROR = 0.8, 0.3, 1.5
+# For each trait without published data, UNKNOWN is added to the factor 1 on the covariance. UNMET
+# multiplies the error that speed-ups of a load share for each of `Traits.meetings` without data.
+UNKNOWN, UNMET = 0.3, 1.5
 # Jumps of step times without configurations. `benchmarks/jumps.py` compares their laws.
 JUMPS = ((0.002, 0.35), (0.02, 0.3), (0.06, 0.25), (0.15, 0.1))
 # Variance of the logarithm of a number that a user states.
@@ -132,8 +130,13 @@ class Traits:
         return (*draft, *engine, *both, *weights, *others)
 
     @property
+    def target(self) -> str:
+        """The kind of target, whose errors apply to a server without a draft."""
+        return "a mixture" if self.mixture else "a dense target"
+
+    @property
     def group(self) -> str:
-        """The group of fitted measurements, "engine, draft", whose model errors apply."""
+        """The group of fitted measurements, "engine, draft", whose errors of speed-ups apply."""
         return f"{self.engine}, {self.draft}"
 
 
@@ -153,22 +156,16 @@ def published_prior(
         return _mixture([published_prior(one, effects=effects, over=over) for one in of_engines])
     fitted = _published(over) if effects is None else effects
     known = [fitted["effects"][name] for name in traits.names if name in fitted["effects"]]
-    doubt = SCALE + UNKNOWN * (len(traits.names) - len(known))
-    errors = fitted["errors"].get(traits.group)
-    if traits.draft is None:
-        level, ratio, shared = fitted["errors"]["all"]
-    elif errors is None:
-        level, ratio, shared = (UNKNOWN_ERROR * error for error in fitted["errors"]["all"])
-    else:
-        unseen = [name for name in traits.meetings if name not in fitted["meetings"]]
-        few = 1 + (UNKNOWN_ERROR - 1) / fitted["sources"][traits.group]
-        further = UNKNOWN_ERROR ** len(unseen) * few
-        level, ratio, shared = errors[0], further * errors[1], further * errors[2]
+    doubt = 1 + UNKNOWN * (len(traits.names) - len(known))
+    errors = fitted["errors"]
+    group = traits.target if traits.draft is None else traits.group
+    level, ratio, shared = errors.get(group, errors["all"])
+    shared *= UNMET ** len({*traits.meetings} - {*fitted["meetings"]})
     logs, covariance = (
         np.sum([fitted["mean"], *known], axis=0),
         doubt * np.array(fitted["covariance"]),
     )
-    measured_v0 = traits.engine == V0 and traits.group in fitted["sources"]
+    measured_v0 = traits.engine == V0 and traits.group in errors
     if traits.launch == "eager" or (traits.draft in APART and not measured_v0):
         index = PARAMETERS.index("draft")
         covariance[index, :] = covariance[:, index] = 0

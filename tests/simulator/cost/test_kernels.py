@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simulator.cost.fitted.kernel_tables import KernelTables
-from simulator.cost.fitted.kernels import CHUNK, LATENT_SECONDS, KernelMachine
+from simulator.cost.fitted.kernels import CHUNK, LATENT_RATE, LATENT_SECONDS, KernelMachine
 from simulator.cost.fitted.machine import PARAMETERS, Work
 from simulator.cost.fitted.runs import LoadPoint
 from simulator.cost.roofline.forward import roof_seconds
@@ -188,6 +188,22 @@ def test_latent_caches_are_read_at_the_roofline_after_a_time_for_each_layer() ->
         bare, hardware, new_tokens=1, context=1000, batch=4, conditions=Conditions()
     )
     assert amount(work, "cache") == pytest.approx(read + 32 * LATENT_SECONDS)
+
+
+def test_verification_multiplies_latent_caches_by_all_queries_and_reads_them_once() -> None:
+    latent = CacheLayers("latent", 32, 1152.0, 0.0, None, 1e6, 1)
+    of = machine(replace(LLAMA_8B, caches=(latent,)))
+    block, plain = of.checking_work(LOAD, 4), of.plain_work(LOAD)
+    bare, hardware = replace(of.deployment.target, weights=()), SERVED.deployment.hardware
+    rates = {name: LATENT_RATE * rate for name, rate in hardware.peak_flops.items()}
+    slower, sizes = replace(hardware, peak_flops=rates), {"context": 1000, "batch": 4}
+    read = roof_seconds(bare, slower, new_tokens=4, conditions=Conditions(), **sizes)
+    once = roof_seconds(bare, slower, new_tokens=1, conditions=Conditions(), **sizes)
+    assert read > 3.9 * once  # arithmetic takes longer than reading
+    assert amount(block, "cache") == pytest.approx(read + 32 * LATENT_SECONDS)
+    assert amount(plain, "cache") == pytest.approx(once + 32 * LATENT_SECONDS)
+    # As many sequences of one query each would multiply as much.
+    assert amount(block, "recache") < 0.01 * amount(block, "cache")
 
 
 def test_a_window_bounds_the_reads_of_attention() -> None:

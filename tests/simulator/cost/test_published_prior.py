@@ -9,9 +9,8 @@ from simulator.cost.fitted.machine import COUNT, PARAMETERS
 from simulator.cost.fitted.prior import (
     ANY_ENGINE,
     DRAFTS,
-    SCALE,
     UNKNOWN,
-    UNKNOWN_ERROR,
+    UNMET,
     Traits,
     published_prior,
     vague_prior,
@@ -32,8 +31,11 @@ EFFECTS = {
     "covariance": np.eye(COUNT).tolist(),
     "doubts": {"EAGLE": 2.0},
     "meetings": ["vllm, mixture"],
-    "sources": {"vllm, EAGLE": 2},
-    "errors": {"all": [0.1, 0.2, 0.3], "vllm, EAGLE": [0.05, 0.06, 0.07]},
+    "errors": {
+        "all": [0.1, 0.2, 0.3],
+        "vllm, EAGLE": [0.05, 0.06, 0.07],
+        "a mixture": [0.15, 0.2, 0.3],
+    },
 }
 
 
@@ -52,10 +54,9 @@ def test_every_engine_and_draft_has_a_prior(engine: str | None, draft: str) -> N
 def test_effects_of_all_traits_add_up() -> None:
     prior = published_prior(Traits("vllm", "EAGLE", mixture=True), effects=EFFECTS)
     assert prior.logs == pytest.approx(np.full(COUNT, 3.75))
-    assert prior.covariance == pytest.approx(SCALE * np.eye(COUNT))
+    assert prior.covariance == pytest.approx(np.eye(COUNT))
     assert prior.level_error == 0.05
-    # A group with two sources has half of the increase.
-    assert (prior.ratio_error, prior.load_error) == pytest.approx((0.075, 0.0875))
+    assert (prior.ratio_error, prior.load_error) == (0.06, 0.07)
 
 
 def test_targets_and_gpus_that_an_engine_was_never_measured_with_are_in_more_doubt() -> None:
@@ -63,16 +64,23 @@ def test_targets_and_gpus_that_an_engine_was_never_measured_with_are_in_more_dou
         published_prior(Traits("vllm", "EAGLE", mixture=True, several=several), effects=EFFECTS)
         for several in (False, True)
     )
-    assert new.load_error == pytest.approx(UNKNOWN_ERROR * known.load_error)
-    assert new.ratio_error == pytest.approx(UNKNOWN_ERROR * known.ratio_error)
-    assert new.level_error == known.level_error
+    assert new.load_error == pytest.approx(UNMET * known.load_error)
+    assert (new.level_error, new.ratio_error) == (known.level_error, known.ratio_error)
 
 
-def test_traits_without_rows_have_larger_errors() -> None:
+def test_a_step_without_drafts_has_the_errors_of_its_kind_of_target() -> None:
+    dense, mixture = (
+        published_prior(Traits("vllm", None, mixture=routed), effects=EFFECTS).level_error
+        for routed in (False, True)
+    )
+    assert (dense, mixture) == (0.1, 0.15)  # no target is dense here: the error of all
+
+
+def test_traits_without_rows_have_a_wider_law_and_the_errors_of_all() -> None:
     prior = published_prior(Traits("sglang", "EAGLE"), effects=EFFECTS)
     # Neither the engine nor the two together are known.
-    assert prior.covariance == pytest.approx((SCALE + 2 * UNKNOWN) * np.eye(COUNT))
-    assert prior.ratio_error == pytest.approx(UNKNOWN_ERROR * 0.2)
+    assert prior.covariance == pytest.approx((1 + 2 * UNKNOWN) * np.eye(COUNT))
+    assert (prior.level_error, prior.ratio_error, prior.load_error) == (0.1, 0.2, 0.3)
 
 
 def test_without_a_named_engine_the_prior_covers_each() -> None:
