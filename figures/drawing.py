@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:  # matplotlib is imported only where something is drawn
     from matplotlib.axes import Axes as Axes
     from matplotlib.axis import Axis
@@ -31,7 +29,6 @@ CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK)
 MARKS = ("o", "D", "s", "^", "v", "P", "X")
 
 TEXT_SIZE = 9.5
-_LINE_INCHES = 0.19  # from one label to the next
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,24 +187,6 @@ def count_on(axis: Axis) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(integer=True))
-
-
-def label_right(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
-    """Writes labels right of the axes, and moves them apart where they would overlap.
-
-    The limits of the axes must already be set. labels: (height in data units, text, colour).
-    """
-    from scipy.optimize import isotonic_regression
-
-    to_axes = axes.transData + axes.transAxes.inverted()
-    ascending = sorted(labels, key=lambda label: label[0])
-    wanted = to_axes.transform([(1.0, height) for height, _, _ in ascending])[:, 1]
-    # The least moves that keep neighbours a line apart.
-    apart = _LINE_INCHES * axes.figure.dpi / axes.bbox.height * np.arange(len(ascending))
-    heights = isotonic_regression(wanted - apart).x + apart
-    for (_, text, colour), height in zip(ascending, heights.tolist(), strict=True):
-        place = (1.015, height)
-        note(axes, text, place, within="axes fraction", align="left center", colour=colour)
 
 
 def key(axes: Axes, *, anchor: tuple[float, float], columns: int = 1) -> None:

@@ -39,7 +39,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "studies": ["bild", "blockwise"],
     "figures": [
-        "drawing", "numbers", "registry", "leviathan", "bild", "blockwise", "ours",
+        "drawing", "labels", "numbers", "registry", "leviathan", "bild", "blockwise", "ours",
     ],
     "specplan": ["reports", "api", "options", "commands", "main", "__main__"],
 }  # fmt: skip

@@ -4,6 +4,7 @@ from typing import Any
 
 from figures import drawing
 from figures.blockwise.tables import OURS, analysis, our_setup
+from figures.labels import label_right
 from figures.numbers import Numbers, columns, numbers, published_grid
 
 WAYS = ("parallel base", "parallel 4-gram")
@@ -115,7 +116,7 @@ def draw_by_arcs(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
         labels.append((rows["block_efficiency"][-1], dataset, colour))
     drawing.octaves_on_x(axes, [1, 2, 4, 8, 16])
     axes.set_ylim(bottom=1)
-    drawing.label_right(axes, labels)
+    label_right(axes, labels)
     return figure
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from figures import drawing
+from figures.labels import label_right
 from figures.numbers import Numbers, columns, numbers
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.walltime import improvement_factor, operations_factor, optimal_gamma
@@ -25,7 +26,7 @@ def draw_tokens(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     lines = [(f"γ = {gamma}", data[f"gamma_{gamma}"]) for gamma in GAMMAS]
     labels = drawing.plot_lines(axes, data["alpha"], lines)
     axes.set(xlim=(0, 1), ylim=(0.8, max(row[-1] for _, row in lines) + 0.2))
-    drawing.label_right(axes, labels)
+    label_right(axes, labels)
     return figure
 
 
@@ -55,7 +56,7 @@ def draw_optima(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     no_limit = "c = 0: no γ is too large,\nfor any α > 0"
     drawing.note(axes, no_limit, (0.03, 0.88), within="axes fraction")
     drawing.count_on(axes.yaxis)
-    drawing.label_right(axes, labels)
+    label_right(axes, labels)
     return figure
 
 
@@ -78,7 +79,7 @@ def draw_factors(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
         labels = drawing.plot_lines(axes, data["alpha"], lines)
         axes.set(xlim=(0, 1), ylim=(0, max(GAMMAS) + 2.2))
         if axes is left:
-            drawing.label_right(left, labels)
+            label_right(left, labels)
     for (_, name, colour), (_, row) in zip(labels, lines, strict=True):
         drawing.note(right, name, (0.0, row[0]), offset=(4, 4), colour=colour)
     return figure

@@ -4,6 +4,7 @@ from typing import Any
 
 from estimator.validation.file import Validated
 from figures import drawing
+from figures.labels import label_right
 from figures.numbers import Numbers, numbers, published
 from simulator.choice.walltime import improvement_factor, operations_factor, optimal_gamma
 
@@ -158,6 +159,6 @@ def draw_lenience(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     for axes in (left, right):
         axes.set_xticks(places, [f"{lenience:g}" for lenience in leniences])
         axes.set_xlim(-0.15, len(leniences) - 0.85)
-    drawing.label_right(left, labels)
+    label_right(left, labels)
     drawing.key(right, anchor=(0.02, 0.72))
     return figure

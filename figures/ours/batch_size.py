@@ -11,6 +11,7 @@ from estimator.model_shapes.drafts import draft_of
 from estimator.model_shapes.kept_counts import count_once
 from estimator.model_shapes.shape import shape_of
 from figures import drawing
+from figures.labels import label_right
 from figures.numbers import Numbers, results
 from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.tokens import expected_tokens
@@ -184,7 +185,7 @@ def draw(data: BatchSize, caption: drawing.Caption) -> drawing.Figure:
     top.axhline(1, color=drawing.INK, linewidth=1)
     lowest = min(min(y) for _, y in fixed)
     top.set(ylim=(min(0.25, 0.9 * lowest), max(1.95, 1.1 * max(best))), xlim=(1, batches[-1]))
-    drawing.label_right(top, labels)
+    label_right(top, labels)
     drawing.plot_lines(bottom, batches, [("", data["best_gamma"])])
     bottom.set_ylim(0, None)
     drawing.count_on(bottom.yaxis)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from figures import drawing
+from figures.labels import label_right
 from figures.numbers import Numbers, numbers
 from simulator.acceptance.tokens import beta_of_laws, expected_tokens
 
@@ -113,5 +114,5 @@ def draw(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
         )  # fmt: skip
         labels.append((float(gained[-1]), f"α = {alpha:.2f}", colour))
     axes.axhline(0, color=drawing.INK, linewidth=1)
-    drawing.label_right(axes, labels)
+    label_right(axes, labels)
     return figure

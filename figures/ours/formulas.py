@@ -3,6 +3,7 @@
 import numpy as np
 
 from figures import drawing
+from figures.labels import label_right
 from figures.numbers import Numbers, columns, numbers
 from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.replay import hierarchical_cost
@@ -118,8 +119,8 @@ def draw_verification(data: Numbers, caption: drawing.Caption) -> drawing.Figure
     right.axhline(1, color=drawing.INK, linewidth=1)
     legend = "dashed: the γ that Theorem 8 would choose"
     drawing.note(right, legend, (0.02, 0.04), within="axes fraction")
-    drawing.label_right(left, gammas)
-    drawing.label_right(right, speedups)
+    label_right(left, gammas)
+    label_right(right, speedups)
     return figure
 
 
@@ -158,7 +159,7 @@ def draw_trees(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     labels = drawing.plot_lines(axes, data["nodes"], lines)
     drawing.octaves_on_x(axes, [2**octave for octave in range(8)])
     axes.set_xlim(1, SIZES[-1])
-    drawing.label_right(axes, labels)
+    label_right(axes, labels)
     return figure
 
 
@@ -197,5 +198,5 @@ def draw_hierarchy(data: Numbers, caption: drawing.Caption) -> drawing.Figure:
     labels = drawing.plot_lines(axes, ratios, named)
     axes.axhline(1, color=drawing.INK, linewidth=1)
     axes.set_xlim(0, ratios[-1])
-    drawing.label_right(axes, labels)
+    label_right(axes, labels)
     return figure
