@@ -1,6 +1,7 @@
 """`specplan traffic`: the effect of speculation on a server under load."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -10,7 +11,7 @@ from specplan.api.request import Question
 from specplan.api.roofline import Roofline
 from specplan.api.settings import Arrivals, Batching, Graphs, Simulation
 from specplan.api.traffic import TrafficResult, answered, requested
-from specplan.options.answer import answer
+from specplan.options.answer import answer, stated_command
 from specplan.options.command import Command
 from specplan.options.declared import takes
 from specplan.options.kinds import acceptance_kinds, cost_kinds, filled
@@ -26,6 +27,7 @@ from specplan.reports.machines import (
 from specplan.reports.simulated import burst_answer
 from specplan.reports.target_grid import target_grid, traffic_by_rate
 from specplan.reports.traffic import traffic_text
+from specplan.reports.traffic_words import next_command
 
 # Each has a plainer option here, or a default that fits the load.
 _RARE = (
@@ -78,7 +80,9 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
         data, text = burst_answer(request, (*cost_notes([load]), *notes))
         answer(lambda: {**data, "basis": basis, "cost": cost_json(load)}, lambda: text, form=form)
         return
-    answers = [answered(question, arrivals, batching, simulation) for question in questions]
+    answers = [
+        _with_command(answered(question, arrivals, batching, simulation)) for question in questions
+    ]
     if len(answers) > 1:
         _answer_machines(questions, answers, machines, form)
         return
@@ -92,6 +96,12 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
         return {**more, "by_rate": traffic_by_rate(served.request, served)}
 
     answer(served.json, lambda: str(served), form=form, further=further)
+
+
+def _with_command(served: TrafficResult) -> TrafficResult:
+    """Returns the answer with the command of its next runs."""
+    command = next_command(served.data["details"], stated_command())
+    return replace(served, data={**served.data, "next_command": command})
 
 
 def _answer_machines(

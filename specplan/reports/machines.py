@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from simulator.cost.roofline.hardware import find_hardware
 from simulator.numerics.intervals import percent
 from specplan.reports.rate_choices import BEST_BY_RATE
+from specplan.reports.sizing import shell
 from specplan.reports.table import Column, folded, ranged, table
 
 Json = Mapping[str, Any]
 WAYS = {True: "with speculation", False: "without"}
 MOST = "most_requests_per_second"
+_LISTS = re.compile(r"(--gpu|--tp)[ =](?:'[^']*'|\S+)")
 
 
 def machine_rows(
@@ -24,10 +27,19 @@ def machine_rows(
     """
     rows = []
     for (gpu, tp), data in zip(machines, answers, strict=True):
-        named = f"this command with --gpu {gpu} --tp {tp} (MS"
+        named = f"this command with --gpu {gpu} --tp {tp} only (MS"
         details = [line.replace("this command (MS", named) for line in data["details"]]
-        rows.append({"gpu": find_hardware(gpu).name, "tp": tp, **data, "details": details})
+        again = _for_machine(data.get("next_command") or "", gpu, tp)
+        row = {"gpu": find_hardware(gpu).name, "tp": tp, **data, "details": details}
+        rows.append(row | {"next_command": again})
     return rows
+
+
+def _for_machine(command: str, gpu: str, tp: int) -> str:
+    """Returns a command with one machine in place of its lists; "" stays."""
+    one = {"--gpu": gpu, "--tp": str(tp)}
+    words = _LISTS.sub(lambda match: f"{match[1]} {one[match[1]]}", command)
+    return f"{words} --tp {tp}" if words and "--tp " not in words else words
 
 
 def machine_names(rows: Sequence[Json]) -> list[str]:
@@ -164,5 +176,6 @@ def machines_text(rows: Sequence[Json], texts: Sequence[str]) -> str:
     parts = [f"{one['gpu']}, TP {one['tp']}\n\n{text}"
              for one, text in zip(rows, texts, strict=True)]  # fmt: skip
     lines = [machines_sentence(rows), *machines_details(rows)]
-    answer = "\n".join(map(folded, lines))
+    again = rows[ranked_machines(rows)[0]]["next_command"]
+    answer = "\n".join([*map(folded, lines), *[shell(again)] * bool(again)])
     return "\n\n".join([table(rows, machine_columns(rows)), answer, *parts])

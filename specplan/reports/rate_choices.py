@@ -99,8 +99,9 @@ def one_setting_lines(data: Json) -> list[str]:
     if one is None:
         return []
     rates = [f"{point['rate']:g}" for point in data["rows"][::2]]
-    start = f"If one setting must serve {', '.join(rates[:-1])} and {rates[-1]} requests/s, "
+    start = f"If only one setting can serve {', '.join(rates[:-1])} and {rates[-1]} requests/s, "
     way = f"set K = {one['gamma']}" if one["gamma"] else "do not speculate"
+    way += ", if runs confirm it" * (bool(data["to_run"]) and one["gamma"] > 0)
     if one["gamma"] and one["speed_up"] is not None:
         way += f" ({one['speed_up']:.2f} times as fast on average over these rates)"
     why = [f"{_way(other['gamma'])} {_WHY[other['why']]} at {other['rate']:g}/s"
@@ -110,8 +111,10 @@ def one_setting_lines(data: Json) -> list[str]:
         why.append(
             f"{' and '.join(slower)} {'is' if len(slower) == 1 else 'are'} slower on average"
         )
-    idle = " That needs no run." if data["to_run"] and not one["gamma"] else ""
-    return [f"{start}{way}: {', '.join(why)}.{idle}"]
+    by_rate = " The runs decide the K by rate, not this." * (
+        bool(data["to_run"]) and one["gamma"] == 0
+    )
+    return [f"{start}{way}: {', '.join(why)}.{by_rate}"]
 
 
 def _way(gamma: int) -> str:

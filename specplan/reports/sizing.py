@@ -25,7 +25,7 @@ def sizing_text(data: Json) -> str:
     rows = fleets(data)
     lines = [folded(data["sentence"]), "", table(rows, fleet_columns(rows)), ""]
     *promises, searched = map(folded, data["promises"])
-    again = [_shell(data["next_command"])] if data["next_command"] else []
+    again = [shell(data["next_command"])] if data["next_command"] else []
     lines += [*promises, *again, searched, ""]
     if data["drafts"]:
         lines += [table(data["drafts"], draft_columns()), ""]
@@ -41,7 +41,7 @@ def sizing_text(data: Json) -> str:
     )
 
 
-def _shell(command: str) -> str:
+def shell(command: str) -> str:
     """Returns a command over several lines, as a shell takes it."""
     words = " ".join(word.replace(" ", "\0") for word in map(quote, split(command)))
     lines = wrap(words, WIDTH - 6, break_long_words=False, break_on_hyphens=False)

@@ -13,6 +13,7 @@ from specplan.reports.deployment import ranges_json
 from specplan.reports.rate_choices import choices_json
 from specplan.reports.rate_rows import rate_columns, row_note, simulated_columns
 from specplan.reports.simulated import add_speed_ups, simulated_json
+from specplan.reports.sizing import shell
 from specplan.reports.table import folded, possible, table
 from specplan.reports.traffic_limits import assumption, prompts_per_second, server_lines, zero_json
 from specplan.reports.traffic_words import details, few_overloaded, remarks, traffic_sentence
@@ -69,14 +70,16 @@ def traffic_json(request: TrafficRequest, answer: Traffic) -> dict[str, Any]:
 
 def traffic_text(answer: Traffic, data: Mapping[str, Any]) -> str:
     """Returns a table of rates, capacities and advice; data: the JSON object of the answer."""
-    lines = [data["sentence"], *data["details"]]
+    lines = list[str]()
     if len(answer.schedule) > 1:
         lines.append("K by batch: how much faster requests are if K changes so with the batch.")
     lines += [_RISK] * bool(answer.draws)
     simulated = data.get("simulated") or ()
     served = ["", table(simulated, simulated_columns(simulated))] if simulated else []
     rates = table(few_overloaded(data["rows"]), rate_columns(data), note=row_note)
-    return "\n".join([rates, "", *map(folded, lines), *served, *map(folded, data["notes"])])
+    again = [shell(data["next_command"])] if data.get("next_command") else []
+    advice, notes = map(folded, [data["sentence"], *data["details"]]), map(folded, data["notes"])
+    return "\n".join([rates, "", *advice, *again, *map(folded, lines), *served, *notes])
 
 
 def fine_print(request: TrafficRequest, answer: Traffic, data: Mapping[str, Any]) -> list[str]:

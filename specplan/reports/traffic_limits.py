@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from simulator.traffic.answer import TrafficRequest
+from simulator.traffic.answer import Traffic, TrafficRequest
 from simulator.traffic.pair import Pair
 from specplan.reports.replica_flags import SLOTS
 
@@ -73,13 +74,37 @@ def zero_lines(plain: float | None, zero: Mapping[str, float | None] | None) -> 
         return []
     above = f"Above {plain:.3g} requests/s" if plain > 0 else "At every rate"
     edge = zero["break_even_rate"]
-    drafts = "it should draft nothing (K = 0)"
+    drafts = "set K = 0 at every rate"
     if edge is None:
-        drafts = "it should go on drafting"
+        drafts = "keep drafting at every rate"
     elif edge > 0:
-        drafts = f"it should draft up to {edge:.3g} requests/s, and nothing above (K = 0)"
+        drafts = f"draft up to {edge:.3g} requests/s, and set K = 0 above"
     slower = ", because its draft costs time even at K = 0" * (edge is None or edge > plain)
-    return [f"{above} restart a server without its draft{slower}; until then {drafts}."]
+    return [
+        f"{above} restart the server without its draft{slower}. If you keep it running: {drafts}."
+    ]
+
+
+def missed_words(answer: Traffic, data: Mapping[str, Any]) -> str:
+    """Returns the rates at which too few requests meet the targets, and what helps; "" if none."""
+    if answer.at_share is None:
+        return ""
+    needed, rates, best = data["share"], [], 0.0
+    for rate in dict.fromkeys(point["rate"] for point in data["rows"]):
+        shares = [point["goodput"] / rate for point in data.get("simulated") or ()
+                  if point["rate"] == rate]  # fmt: skip
+        if max(shares) < needed if shares else rate > max(answer.at_share):
+            rates.append(f"{rate:g}")
+            best = max(shares, default=0.0)
+    if not rates:
+        return ""
+    *some, last = rates
+    most = f" ({100 * best:.1f} % at {last}/s)" * (best > 0)
+    return (
+        f" At {', '.join(some)}{' and ' * bool(some)}{last}/s no setting keeps the targets for "
+        f"{100 * needed:.0f} % of the requests{most}: it takes more GPUs, which 'specplan size' "
+        "counts."
+    )
 
 
 def prompts_per_second(request: TrafficRequest) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
@@ -13,6 +14,7 @@ from specplan.reports.lengths import listed
 from specplan.reports.next_run import LAUNCHES, WIDE, next_line
 from specplan.reports.rate_choices import one_setting_lines, ranges_lines, ranges_words
 from specplan.reports.traffic_limits import (
+    missed_words,
     prompts_lines,
     prompts_per_second,
     zero_lines,
@@ -20,14 +22,20 @@ from specplan.reports.traffic_limits import (
 
 Json = Mapping[str, Any]
 _MOST = "most_requests_per_second"
+_RUN = re.compile(r"--run [^ ]+")
 
 
 def traffic_sentence(answer: Traffic, data: Json, *, assumed: str) -> str:
-    """Returns the advice: K, its gain by rate, how sure that is, and where drafts lose.
+    """Returns the advice, and the rates at which no setting keeps the latency targets.
 
     data: the JSON object of the answer, without this sentence.
     assumed: the assumption behind all rates, after a comma; "" if there is none.
     """
+    return _advice(answer, data, assumed) + missed_words(answer, data)
+
+
+def _advice(answer: Traffic, data: Json, assumed: str) -> str:
+    """Returns K, its gain by rate, how sure that is, and where drafts lose."""
     drafting = [point for point in data["rows"] if point["speculation"] and point["gamma"]]
     without, crossing = data[f"{_MOST}_without"], data["break_even_rate"]
     if not drafting:
@@ -218,3 +226,12 @@ def next_lines(request: TrafficRequest, data: Json) -> list[str]:
             line = next_line(gammas, batch=batch, context=context, counted=True)
             lines[drafting["gamma"]] = line
     return list(lines.values())
+
+
+def next_command(lines: Sequence[str], command: str | None) -> str:
+    """Returns a command with the runs of `next_lines`; "" if there are none, or no command.
+
+    command: the command that the runs are added to; None: not known.
+    """
+    runs = [run for line in lines if line.startswith("Next: ") for run in _RUN.findall(line)]
+    return " ".join([command, *dict.fromkeys(runs)]) if command and runs else ""

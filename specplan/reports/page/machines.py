@@ -15,7 +15,7 @@ from specplan.reports.machines import (
 )
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import Chart, Mark, Section, Series, Table, Threshold, series
-from specplan.reports.page.traffic import FLAGS, latency_targets
+from specplan.reports.page.traffic import FLAGS, latency_targets, planned_again
 from specplan.reports.table import cells
 
 Json = Mapping[str, Any]
@@ -42,7 +42,7 @@ def machines_section(document: Document) -> Section:
             *(_times(machines, names, name, targets.get(name)) for name in _TIMES),
         ],
         tables=[Table("Requests a second by machine", heads, lines, ranked_machines(machines)[0])],
-        flags=document.flags,
+        flags={**document.flags, **planned_again(machines[ranked_machines(machines)[0]])},
         export=FLAGS,
         inputs=document.inputs,
         command=document.command,

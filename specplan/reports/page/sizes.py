@@ -10,7 +10,7 @@ from specplan.reports.machines import WAYS
 from specplan.reports.page.inputs import Document
 from specplan.reports.page.pictures import Chart, Section, Series, Span, Table, Threshold, series
 from specplan.reports.page.rate_slider import rate_explorer
-from specplan.reports.page.traffic import by_way
+from specplan.reports.page.traffic import by_way, planned_again
 from specplan.reports.sizing import SPEEDS, fleet_columns, fleets, setting, speed_levels
 from specplan.reports.table import cells
 
@@ -48,7 +48,7 @@ def size_section(document: Document) -> Section:
             *([Table("By hour", hour_heads, hours)] if hours else []),
             *([Table("By the speed of a user", speed_heads, speeds)] if levels else []),
         ],
-        flags={**document.flags, **_again(answer["next_command"])},
+        flags={**document.flags, **planned_again(answer)},
         inputs=document.inputs
         or [
             ("requests a second", f"{answer['rate']:g}"),
@@ -59,10 +59,6 @@ def size_section(document: Document) -> Section:
         notes=[*answer["promises"][-1:], *answer["notes"]],
         explorer=rate_explorer(answer.get("grid"), answer["rate"], answer[f"{_NEXT}_sure"] or 0.0),
     )
-
-
-def _again(command: str) -> dict[str, str]:  # an entry among flags
-    return {"plan again, with the runs' numbers": command} if command else {}
 
 
 def _by_rate(sized: Mapping[str, Any]) -> list[Chart]:

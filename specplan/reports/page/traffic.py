@@ -40,7 +40,7 @@ def traffic_section(document: Document) -> Section:
         sure=answer["details"],
         charts=[*charts, *_within(answer)],
         tables=_tables(answer),
-        flags=document.flags,
+        flags={**document.flags, **planned_again(answer)},
         export=FLAGS,
         inputs=[
             ("prompt tokens", f"{answer['prompt_tokens']:g}"),
@@ -56,6 +56,12 @@ def traffic_section(document: Document) -> Section:
             simulated=bool(answer.get("simulated")),
         ),
     )
+
+
+def planned_again(answer: Json) -> dict[str, str]:
+    """Returns the command with the next runs as an entry among flags; {} if there is none."""
+    command = answer.get("next_command")
+    return {"plan again, with the runs' numbers": command} if command else {}
 
 
 def latency_targets(answer: Json) -> dict[str, float]:

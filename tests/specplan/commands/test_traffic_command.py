@@ -100,9 +100,9 @@ def test_traffic_names_the_rates_of_all_three_choices() -> None:
     plain, zero = answer["break_even_rate"], answer["zero"]["break_even_rate"]
     assert 0 < plain < zero
     assert (
-        f"Above {plain:.3g} requests/s restart a server without its draft, because its draft costs "
-        f"time even at K = 0; until then it should draft up to {zero:.3g} requests/s, and nothing "
-        "above (K = 0)."
+        f"Above {plain:.3g} requests/s restart the server without its draft, because its draft "
+        f"costs time even at K = 0. If you keep it running: draft up to {zero:.3g} requests/s, "
+        "and set K = 0 above."
     ) in " ".join(text.split())
     assert run_json(words, "traffic")["zero"] is None
 

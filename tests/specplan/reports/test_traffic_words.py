@@ -163,8 +163,9 @@ def test_sentence_sliders_and_table_agree_on_k_by_rate(tmp_path: Path) -> None:
     assert by_batch == {answer["most_requests_per_second"]}
     assert answer["one_setting"]["gamma"] == 0
     assert answer["details"][1] == (
-        "If one setting must serve 5, 20 and 40 requests/s, do not speculate: K = 1 misses the "
-        "targets on average at 40/s, K = 2 is overloaded at 40/s. That needs no run."
+        "If only one setting can serve 5, 20 and 40 requests/s, do not speculate: K = 1 misses the "
+        "targets on average at 40/s, K = 2 is overloaded at 40/s. The runs decide the K by rate, "
+        "not this."
     )
 
 
@@ -192,7 +193,7 @@ def test_one_setting_for_all_rates_drafts_where_that_pays_on_average() -> None:
     assert gains[-1] < 1
     assert one["speed_up"] == pytest.approx((gains[0] * gains[1] * gains[2]) ** (1 / 3))
     assert (
-        f"If one setting must serve 1, 2 and 3.1 requests/s, set K = 3 ({one['speed_up']:.2f} "
+        f"If only one setting can serve 1, 2 and 3.1 requests/s, set K = 3 ({one['speed_up']:.2f} "
         "times as fast on average over these rates): a server without speculation is slower on "
         "average."
     ) in answer["details"]
