@@ -181,7 +181,7 @@ def answer(request: TrafficRequest) -> Traffic:
     # at every batch can be kept where the best, which was not, is worse than expected.
     ran = set(pair.gammas).intersection(*pair.measured.values()) if pair.measured else set()
     near = min(crossing, 0.999 * most) or 1e-3 * most
-    best = pair.gammas[int(pair.max_rates().argmax())], pair.advice(near)[0].named
+    best = pair.gammas[int(pair.max_rates().argmax())], pair.choices(near, drawn)[0].named
     largest, crossed = (replace(drawn, gammas=tuple(sorted({one} | ran))) for one in best)
     return replace(
         exact,
