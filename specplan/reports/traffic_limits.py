@@ -99,7 +99,7 @@ def missed_words(answer: Traffic, data: Mapping[str, Any]) -> str:
     if not rates:
         return ""
     *some, last = rates
-    most = f" ({100 * best:.1f} % at {last}/s)" * (best > 0)
+    most = f" ({100 * best:.1f} % at best{f' at {last}/s' * bool(some)})" * (best > 0)
     return (
         f" At {', '.join(some)}{' and ' * bool(some)}{last}/s no setting keeps the targets for "
         f"{100 * needed:.0f} % of the requests{most}: it takes more GPUs, which 'specplan size' "

@@ -29,7 +29,7 @@ def test_rates_at_which_no_setting_keeps_the_targets_are_named() -> None:
 def test_simulated_shares_come_before_the_closed_form() -> None:
     simulated = [{"rate": 20, "goodput": 19.5}, {"rate": 40, "goodput": 31.88}]
     assert words((19.6, 12.5), simulated=simulated).startswith(
-        " At 40/s no setting keeps the targets for 95 % of the requests (79.7 % at 40/s): "
+        " At 40/s no setting keeps the targets for 95 % of the requests (79.7 % at best): "
     )
 
 
