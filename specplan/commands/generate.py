@@ -72,10 +72,6 @@ class GenerateForm(Printed):
 
     show: bool = option(default=False)
 
-    def __post_init__(self) -> None:
-        if self.show and self.as_json:
-            raise ValueError("`show` cannot be given with `json`, which prints no blocks")
-
 
 @reads(Generate, GenerateForm)
 def speculative(request: Generate, form: GenerateForm) -> None:
