@@ -50,10 +50,7 @@ def share(fleet: Fleet, requests: Requests, router: Router) -> float:
     """Returns the share of requests within the targets if a router places each on arrival."""
     server, generator = fleet.replica.pair.server(fleet.gamma), np.random.default_rng(SEED)
     # Equal seeds: a request needs the same blocks wherever it is placed.
-    runs = [
-        _Run(server, requests, fleet.gamma, np.random.default_rng(SEED))
-        for _ in range(fleet.replicas)
-    ]
+    runs = [_Run(server, requests, fleet.gamma, SEED) for _ in range(fleet.replicas)]
     for run in runs:
         run.waiting = deque()
     placed = np.empty(len(requests.seconds), dtype=np.int64)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from math import ceil
 
 from simulator.traffic.fleet import Fleet, Goal, Replica
 from simulator.traffic.limit import in_turn
-from simulator.traffic.steady import steady
+from simulator.traffic.steady import max_rate, steady
 
 # Least probability with which the GPUs of an answer must suffice. If a shortage costs r times an
 # idle GPU, the expected loss is least at r / (1 + r) (Arrow, Harris and Marschak 1951): r is 4.
@@ -19,7 +20,7 @@ def closed_fleet(replica: Replica, gamma: int, goal: Goal) -> Fleet | None:
     most = goal.max_gpus // replica.gpus
     pair = replica.pair
     server = pair.server(gamma)
-    least = max(1, ceil(goal.rate / float(pair.under(gamma, goal.rate).max_rate)))
+    least = max(1, ceil(goal.rate / float(max_rate(server, pair.demand, gamma))))
 
     def keeps(replicas: int) -> bool:
         state = steady(server, in_turn(pair.demand, replicas), gamma, goal.rate / replicas)
@@ -64,7 +65,7 @@ def sure_fleet(fleet: Fleet) -> Fleet:
 
     The fleet itself if nothing is uncertain, or if `Fleet.most_drawn` GPUs suffice less surely.
     """
-    if fleet.drawn is None:
+    if fleet.replica.drawn is None:
         return fleet
     return scaled_fleet(fleet, fleet.of(scaled_fleet(fleet, 1.0).replicas).scale)
 
@@ -72,12 +73,19 @@ def sure_fleet(fleet: Fleet) -> Fleet:
 def scaled_fleet(fleet: Fleet, scale: float) -> Fleet:
     """Returns `sure_fleet` without a simulation; scale: in place of `Fleet.scale`."""
 
-    def sure(replicas: int) -> bool:
-        chance = fleet.sufficient(replicas, scale=scale)
-        return chance is None or chance >= ENOUGH
+    @cache
+    def chance(replicas: int) -> float | None:
+        return fleet.sufficient(replicas, scale=scale)
 
-    high = _fewest(sure, fleet.replicas, fleet.most_drawn // fleet.replica.gpus)
-    counted = fleet.of(high if sure(high) else fleet.replicas)
+    def sure(replicas: int) -> bool:
+        return (chance(replicas) or 0.0) >= ENOUGH
+
+    if fleet.replica.drawn is None:
+        counted = fleet.of(fleet.replicas)
+    else:
+        high = _fewest(sure, fleet.replicas, fleet.most_drawn // fleet.replica.gpus)
+        counted = fleet.of(high if sure(high) else fleet.replicas)
+        vars(counted)["probability"] = chance(counted.replicas)
     vars(counted)["scale"] = scale
     return counted
 

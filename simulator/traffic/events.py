@@ -38,7 +38,7 @@ def serve(server: Server, requests: Requests, gamma: ArrayLike, *, seed: int) ->
         raise ValueError(
             f"the cache must hold a request of {longest} tokens, got {server.cache_tokens:.0f}"
         )
-    run = _Run(server, requests, gamma, np.random.default_rng(seed))
+    run = _Run(server, requests, gamma, seed)
     while run.waiting or run.reading or run.ends:
         run.take()
         if run.reading:
@@ -52,17 +52,11 @@ def serve(server: Server, requests: Requests, gamma: ArrayLike, *, seed: int) ->
 class _Run:
     """A simulated server. Its arrays hold Python numbers, since these are read one at a time."""
 
-    def __init__(
-        self, server: Server, requests: Requests, gamma: ArrayLike, generator: np.random.Generator
-    ) -> None:
+    def __init__(self, server: Server, requests: Requests, gamma: ArrayLike, seed: int) -> None:
         count = len(requests.seconds)
         policy = np.broadcast_to(gamma, (server.slots, server.blocks.kinds))
-        kinds = generator.integers(server.blocks.kinds, size=count)
-        emitted = requests.output_tokens - 1
-        gammas = np.unique(policy).tolist()
-        drawn = server.blocks.drawn(emitted, kinds, gammas, generator)
-        self.needed = {gamma: array("d", blocks.tobytes()) for gamma, blocks in drawn.items()}
-        self.kinds = array("q", kinds.tobytes())
+        emitted, gammas = requests.output_tokens - 1, tuple(np.unique(policy).tolist())
+        self.kinds, self.needed = server.drawn(emitted, gammas, seed)
         self.emitted = array("q", emitted.tobytes())
         self.arrivals = array("d", requests.seconds.tobytes())
         self.prompts = array("q", requests.prompt_tokens.tobytes())
@@ -74,11 +68,12 @@ class _Run:
             row[gammas[0]] if min(gammas) == max(gammas) else None
             for row, gammas in zip(self.seconds, self.gammas, strict=True)
         ]
+        # Blocks of each request if γ is the same at all batch sizes and for all kinds; else None.
+        self.blocks = self.needed[gammas[0]] if len(gammas) == 1 else None
         self.cache = inf if server.cache_tokens is None else server.cache_tokens
         self.chunk = server.prompts.chunk
-        widths = np.arange(1 + (max(self.prompts) if self.chunk is None else self.chunk))
-        self.apart: list[float] = server.prompts.apart(widths).tolist()
-        self.added: list[float] = server.prompts.added(widths).tolist()
+        longest = max(self.prompts) if self.chunk is None else self.chunk
+        self.apart, self.added = server.reading(longest)
         self.first, self.last = array("d", [inf]) * count, array("d", [inf]) * count
         self.clock = self.step = self.held = self.growth = 0.0
         self.preemptions = 0
@@ -93,9 +88,9 @@ class _Run:
 
     def take(self) -> None:
         """Starts requests that have arrived; if the server is idle, waits for the next one."""
-        if not self.ends and not self.reading and self.waiting:
-            self.clock = max(self.clock, self.arrivals[self.waiting[0]])
         arrivals, waiting = self.arrivals, self.waiting
+        if waiting and not self.ends and not self.reading:
+            self.clock = max(self.clock, arrivals[waiting[0]])
         while waiting and arrivals[waiting[0]] <= self.clock and self._takes_next():
             request = waiting.popleft()
             tokens = self._prompt_tokens(request)
@@ -111,14 +106,15 @@ class _Run:
     def read_chunk(self) -> None:
         """Simulates one step of all sequences that also reads a chunk of prompts."""
         assert self.chunk is not None
-        free, done = self.chunk, []
-        while free > 0 and self.reading:
-            head = self.reading[0]
-            part = min(free, head[1])
-            head[1] -= part
-            free -= part
-            if head[1] == 0:
-                done.append(self.reading.popleft()[0])
+        free, done, reading = self.chunk, [], self.reading
+        while free > 0 and reading:
+            head = reading[0]
+            if head[1] > free:
+                head[1] -= free
+                free = 0
+            else:
+                free -= head[1]
+                done.append(reading.popleft()[0])
         tokens = self.chunk - free
         if self.ends:
             self._advance(1, self._step_seconds() + self.added[tokens])
@@ -131,11 +127,13 @@ class _Run:
         """Simulates steps until a request ends, the next one can start, or the cache is full."""
         seconds = self._step_seconds()
         steps = ceil(self.ends[0][0] - self.step - _ROUNDING)
-        if self._takes_next():
-            steps = min(steps, ceil((self.arrivals[self.waiting[0]] - self.clock) / seconds))
+        if self.waiting:
+            until = (self.arrivals[self.waiting[0]] - self.clock) / seconds
+            if until < steps and self._takes_next():
+                steps = ceil(until)
         if self.held + steps * self.growth > self.cache:
             steps = int((self.cache - self.held) / self.growth)
-        self._advance(max(steps, 1), seconds)
+        self._advance(steps if steps > 1 else 1, seconds)
 
     def _takes_next(self) -> bool:
         """Returns whether a slot is free for the next request, and the cache has space."""
@@ -151,21 +149,26 @@ class _Run:
 
     def _start(self, request: int) -> None:
         """Gives a request its first token, and starts its decoding."""
-        self.first[request] = min(self.first[request], self.clock)
-        if self.emitted[request] == 0:
+        if self.clock < self.first[request]:
+            self.first[request] = self.clock
+        emitted = self.emitted[request]
+        if emitted == 0:
             self.last[request] = self.clock
             self.held -= self.prompts[request]
             return
         before = len(self.ends)
         blocks = self._blocks(request, before + 1)
-        left = self.left.pop(request, 1.0)
+        left = self.left.pop(request, 1.0) if self.left else 1.0
         heapq.heappush(self.ends, (self.step + left * blocks, request))
         self.taken.append(request)
-        self.growth += self.emitted[request] / blocks
-        self._changed(before)
+        self.growth += emitted / blocks
+        if self.blocks is None:
+            self._changed(before)
 
     def _blocks(self, request: int, batch: int) -> float:
         """Returns the number of blocks of a request's whole output at the γ of a batch size."""
+        if self.blocks is not None:
+            return self.blocks[request]
         return self.needed[self.gammas[batch - 1][self.kinds[request]]][request]
 
     def _changed(self, before: int) -> None:
@@ -205,17 +208,20 @@ class _Run:
 
     def _end(self) -> None:
         """Ends all requests that have finished their last block."""
-        before = len(self.ends)
-        while self.ends and self.ends[0][0] <= self.step + _ROUNDING:
-            _, request = heapq.heappop(self.ends)
+        ends, ended = self.ends, self.step + _ROUNDING
+        before = len(ends)
+        while ends and ends[0][0] <= ended:
+            _, request = heapq.heappop(ends)
             self.last[request] = self.clock
-            self.held -= self.prompts[request] + self.emitted[request]
-            self.growth -= self.emitted[request] / self._blocks(request, before)
-        if not self.ends:
+            emitted = self.emitted[request]
+            self.held -= self.prompts[request] + emitted
+            self.growth -= emitted / self._blocks(request, before)
+        if not ends:
             self.held = float(sum(self._prompt_tokens(request) for request, _ in self.reading))
             self.growth = 0.0
             self.taken.clear()
-        self._changed(before)
+        if self.blocks is None:
+            self._changed(before)
 
     def _make_room(self) -> None:
         """Preempts the request that started last, until the cache has space for the next step."""

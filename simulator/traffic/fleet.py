@@ -51,6 +51,11 @@ class Replica:
         """Draws of costs and acceptance; None: all is exact."""
         return self.doubt()
 
+    @cached_property
+    def drawn_pair(self) -> Pair | None:
+        """The servers at each draw; None: all is exact."""
+        return None if self.drawn is None else self.pair.drawn(self.drawn)
+
     @property
     def batch_limit(self) -> int:
         return self.pair.drafting.slots
@@ -166,13 +171,13 @@ class Fleet:
     def _share(self) -> tuple[float, float]:
         """`share_within` and its standard error, at least as large as with independent requests."""
         pair, goal, rate = self.replica.pair, self.goal, self.goal.rate / self.replicas
-        independent = sqrt(goal.share * (1 - goal.share) / goal.requests)
-        most = float(pair.under(self.gamma, rate).max_rate)
+        server, variance = pair.server(self.gamma), goal.share * (1 - goal.share) / goal.requests
+        most = float(max_rate(server, pair.demand, self.gamma))
         if rate >= most and goal.targets.first_seconds is None:
-            return 0.0, independent
+            return 0.0, sqrt(variance)
         arrived = in_turn(pair.demand, self.replicas).arrivals(rate, goal.requests, seed=goal.seed)
-        served = serve(pair.server(self.gamma), arrived, self.gamma, seed=goal.seed)
-        return served.within(goal.targets), max(independent, served.within_error(goal.targets))
+        served = serve(server, arrived, self.gamma, seed=goal.seed)
+        return served.within(goal.targets), max(sqrt(variance), served.within_error(goal.targets))
 
     @property
     def keeps(self) -> bool:
@@ -186,11 +191,6 @@ class Fleet:
         most = self.goal.max_gpus // self.replica.gpus
         return self.replica.gpus * min(_MANY * self.replicas, most)
 
-    @property
-    def drawn(self) -> Doubt | None:
-        """Draws of costs and acceptance; None: all is exact."""
-        return self.replica.drawn
-
     @cached_property
     def scale(self) -> float:
         """Factor by which the closed form's limit exceeds the simulation's.
@@ -203,11 +203,10 @@ class Fleet:
     @cached_property
     def drawn_gpus(self) -> Floats | None:
         """GPUs that each draw needs; infinite: more than `most_drawn`. None: all is exact."""
-        if (doubt := self.drawn) is None:
+        if (doubt := self.replica.drawn) is None or (server := self.drawn_server) is None:
             return None
         pair, gamma, rate = self.replica.pair, self.gamma, self.scale * self.goal.rate
         left, needed = np.arange(len(doubt.seconds)), np.full(len(doubt.seconds), inf)
-        server = pair.drawn(doubt).server(gamma)
         fewest = max(1, ceil(rate / float(np.max(max_rate(server, pair.demand, gamma)))))
         for replicas in range(fewest, self.most_drawn // self.replica.gpus + 1):
             kept = self._kept(server, replicas, self.scale)
@@ -218,6 +217,12 @@ class Fleet:
                 left, some = more, replace(doubt, seconds=doubt.seconds[more])
                 server = pair.drawn(some).server(gamma)
         return needed
+
+    @property
+    def drawn_server(self) -> Server | None:
+        """The server at each draw, without results of other rates, which are large."""
+        pair = self.replica.drawn_pair
+        return None if pair is None else replace(pair.server(self.gamma))
 
     def _kept(self, server: Server, replicas: int, scale: float) -> NDArray[np.bool_]:
         """Returns whether so many replicas keep the targets in each draw of a server."""
@@ -231,9 +236,8 @@ class Fleet:
 
         scale: None: `Fleet.scale`, which takes a simulation.
         """
-        if self.drawn is None:
+        if (server := self.drawn_server) is None:
             return None
-        server = self.replica.pair.drawn(self.drawn).server(self.gamma)
         return float(self._kept(server, replicas, self.scale if scale is None else scale).mean())
 
     @cached_property

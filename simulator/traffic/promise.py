@@ -103,14 +103,12 @@ def limits_at(fleet: Fleet, chances: Sequence[float]) -> list[float] | None:
     The closed form gives the limit at each draw of costs and acceptance. It is multiplied by the
     factor by which the simulation's limit exceeds the closed form's at the most probable values.
     """
-    doubt, pair, goal, gamma = (
-        fleet.drawn, fleet.replica.pair, fleet.goal, fleet.gamma
-    )  # fmt: skip
-    if doubt is None or fleet.closed_limit <= 0:
+    pair, goal, gamma, server = fleet.replica.pair, fleet.goal, fleet.gamma, fleet.drawn_server
+    if server is None or fleet.closed_limit <= 0:
         return None
     demand = in_turn(pair.demand, fleet.replicas)
     rates = fleet.closed_limit / fleet.replicas * _AROUND
-    state = steady(pair.drawn(doubt).server(gamma), demand, gamma, rates)
+    state = steady(server, demand, gamma, rates)
     kept = state.share(goal.targets) >= goal.share
     failed = np.where(kept.all(axis=-1), len(rates), kept.argmin(axis=-1))
     limits = fleet.limit * np.concatenate([[0.0], _AROUND])[failed]

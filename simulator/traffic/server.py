@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.curve import Covariance, baseline_seconds, token_seconds
@@ -117,6 +118,29 @@ class Server:
         result: T = self._derived[key]
         return result
 
+    def drawn(
+        self, tokens: NDArray[np.int64], gammas: tuple[int, ...], seed: int
+    ) -> tuple[array[int], dict[int, array[float]]]:
+        """Returns kinds of requests that emit `tokens` tokens and, by γ, their blocks, at random.
+
+        Simulations of the same requests at several rates draw them once.
+        """
+
+        def draw() -> tuple[array[int], dict[int, array[float]]]:
+            generator = np.random.default_rng(seed)
+            kinds = generator.integers(self.blocks.kinds, size=len(tokens))
+            blocks = self.blocks.drawn(tokens, kinds, gammas, generator)
+            needed = {gamma: array("d", counts.tobytes()) for gamma, counts in blocks.items()}
+            return array("q", kinds.tobytes()), needed
+
+        return self.derived((gammas, tokens.tobytes(), seed), draw)
+
+    def reading(self, longest: int) -> tuple[list[float], list[float]]:
+        """Returns seconds of 0, …, `longest` prompt tokens in their own pass, and added to one."""
+        widths, prompts = np.arange(1 + longest), self.prompts
+        both = (prompts.apart, prompts.added)
+        return self.derived(("reading", longest), lambda: tuple(of(widths).tolist() for of in both))
+
     def limited(self, slots: int) -> Server:
         """Returns the server with at most so many sequences decoded together."""
         if slots >= self.slots:
@@ -160,11 +184,12 @@ def by_batch(batches: Sequence[int], seconds: ArrayLike, slots: int) -> Floats:
     given, places = np.asarray(seconds, dtype=np.float64), np.array(batches, dtype=np.float64)
     every = np.arange(1, slots + 1)
     shares = np.stack([np.interp(every, places, row) for row in np.eye(len(places))], axis=1)
-    at_batch = shares @ given
-    if len(places) > 1:
+    at_batch = np.asarray(shares @ given)
+    last = int(places[-1])
+    if len(places) > 1 and slots > last:
         slope = np.diff(given[..., -2:, :], axis=-2) / (places[-1] - places[-2])
-        at_batch = at_batch + np.maximum(every - places[-1], 0)[:, None] * np.maximum(slope, 0.0)
-    return np.asarray(at_batch)
+        at_batch[..., last:, :] += (every[last:] - last)[:, None] * np.maximum(slope, 0.0)
+    return at_batch
 
 
 @dataclass(frozen=True, slots=True)
