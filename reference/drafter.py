@@ -138,17 +138,17 @@ def draft_tokens(
         tokens.append(laws[-1].draw(generator))
         if len(tokens) < limit and not policy.goes_on(tokens[-1], laws[-1]):
             break
-    nothing = no_draft(generator.device)
     if not laws:
-        return nothing
-    drafted, computed = torch.cat([nothing.tokens, *tokens]), concatenate(laws)
+        return no_draft(generator.device)
+    computed = concatenate(laws)
+    drafted = torch.cat(tokens) if tokens else no_draft(generator.device).tokens
     return Draft(drafted, computed.first(len(tokens)), computed.witness)
 
 
 def draft_from(laws: Laws, limit: int, policy: Policy, generator: torch.Generator) -> Draft:
     """Returns up to `limit` tokens drawn from the distributions of consecutive positions."""
-    places = torch.arange(limit, device=laws.device).split(1)
-    return draft_tokens(lambda tokens: laws.at(places[len(tokens)]), limit, policy, generator)
+    places = laws.split()
+    return draft_tokens(lambda tokens: places[len(tokens)], limit, policy, generator)
 
 
 @torch.inference_mode()

@@ -32,9 +32,8 @@ def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
 
 def likeliest(logits: Tensor) -> Tensor:
     """Returns the id of each row's largest logit (of ties, the smallest id), shape (positions,)."""
-    on_cpu = logits.device.type == "cpu" and logits.dtype in (torch.float32, torch.float64)
-    # On a CPU `torch.argmax` compares one by one; NumPy is faster except for a few thousand.
-    if on_cpu and logits.numel() >= 8192:
+    # On a CPU `torch.argmax` compares one by one.
+    if logits.is_cpu and logits.dtype in (torch.float32, torch.float64):
         return torch.from_numpy(logits.numpy().argmax(axis=-1))
     return logits.argmax(dim=-1)
 
@@ -69,7 +68,11 @@ class Dense:
 
     def at(self, positions: Tensor) -> "Dense":
         """Returns the distributions at these positions."""
-        return Dense(self.probabilities[positions])
+        return Dense(self.probabilities.index_select(0, positions))
+
+    def split(self) -> "list[Dense]":
+        """Returns the distribution of each position by itself."""
+        return [Dense(row) for row in self.probabilities.split(1)]
 
     def draw(self, generator: torch.Generator) -> Tensor:
         """Returns one token per position, shape (positions,), int64."""
@@ -111,8 +114,14 @@ class OneHot:
         return OneHot(self.tokens[:positions], logits)
 
     def at(self, positions: Tensor) -> "OneHot":
-        logits = None if self.logits is None else self.logits[positions]
-        return OneHot(self.tokens[positions], logits)
+        logits = None if self.logits is None else self.logits.index_select(0, positions)
+        return OneHot(self.tokens.index_select(0, positions), logits)
+
+    def split(self) -> "list[OneHot]":
+        tokens = self.tokens.split(1)
+        if self.logits is None:
+            return list(map(OneHot, tokens))
+        return list(map(OneHot, tokens, self.logits.split(1)))
 
     def draw(self, generator: torch.Generator) -> Tensor:
         """Returns `tokens`; does not use the generator."""

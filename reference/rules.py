@@ -176,9 +176,9 @@ class BlockVerification:
 
 def shares(p: Dense, q: Laws, tokens: Tensor) -> Tensor:
     """Returns s_0, …, s_gamma (Sun et al. 2024); s_i: probability that at least i are accepted."""
-    ratio = p.of(tokens) / q.of(tokens)
+    # 0/0 needs q(x) = 0 for a token drawn from q: rounding, and p(x) is 0 as well.
+    ratio = (p.of(tokens) / q.of(tokens)).nan_to_num(nan=0.0)
     share = [ratio.new_ones(())]
-    for step in ratio:
-        # 0/0 needs q(x) = 0 for a token drawn from q: rounding, and p(x) is 0 as well.
-        share.append((share[-1] * step).nan_to_num(nan=0.0).clamp(max=1.0))
+    for step in ratio.unbind():
+        share.append((share[-1] * step).clamp_(max=1.0))
     return torch.stack(share)

@@ -12,7 +12,7 @@ import torch
 
 from reference.drafter import Drafter, ReadsStates
 from reference.laws import Sampling
-from reference.models.model import Model, positions_of, require_finite, text_limit
+from reference.models.model import Model, positions_of, require_finite, text_limit, transfer
 from reference.policies import Policy
 from reference.records import Block, Generation, Stopping
 from reference.rules import STRICT, Rule
@@ -114,11 +114,9 @@ def autoregressive_blocks(
         clock = Clock(None, target)
         logits = target.extend(torch.tensor(text[-1:], device=target.device))
         law = sampling.laws(logits, text)
-        # One transfer from the device: the id, exact as a double, and a number that is finite where
-        # the logits were.
-        token, witness = torch.cat([law.draw(generator), law.witness.double()]).tolist()
-        require_finite([witness], target.name, len(text))
-        emitted, ending = stopping.cut(text, [int(token)], emitted=len(text) - prefix)
+        tokens, witness = transfer(law.draw(generator), law.witness)
+        require_finite(witness, target.name, len(text))
+        emitted, ending = stopping.cut(text, tokens, emitted=len(text) - prefix)
         text += emitted
         yield Block(0, (), tuple(emitted), 0, *clock.seconds(), ending=ending)
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from reference.drafter import Draft
 from reference.laws import Dense, Laws, OneHot, Sampling, concatenate, draw
-from reference.models.model import Model, peaks, require_finite
+from reference.models.model import Model, peaks, require_finite, transfer
 from reference.rules import STRICT, Rule, Strict
 
 
@@ -64,14 +64,13 @@ def verify_draft(
     p = sampling.laws(logits, text, [draft.tokens])
     count, next_id = verify(p, draft, rule=rule, generator=generator)
 
-    # The block's only wait for the device: one transfer of ids and of the numbers that show whether
-    # the logits were finite. Ids are exact in double precision.
-    q_witness = draft.tokens[:0] if draft.witness is None else draft.witness
-    results = torch.cat([draft.tokens, count, next_id, p.witness.double(), q_witness]).tolist()
-    ids, witness = results[: gamma + 2], results[gamma + 2 :]
+    # The block's only wait for the device.
+    q_witness = p.witness[:0] if draft.witness is None else draft.witness
+    (*drafted, accepted, token), witness = transfer(
+        torch.cat([draft.tokens, count, next_id]), torch.cat([p.witness, q_witness])
+    )
     require_finite(witness[gamma + 1 :], drafter_name, len(text))
     require_finite(witness[: gamma + 1], target.name, len(text))
-    *drafted, accepted, token = map(int, ids)
     target.rollback(len(text) + accepted)
     return Verified(tuple(drafted), accepted, token, p)
 

@@ -147,16 +147,12 @@ class HierarchicalDrafter:
             )
             # The draft ends before the first distribution that the policy does not trust. Dropping
             # those tokens adds no bias, because it depends on the distributions only.
-            places = torch.arange(len(verified.tokens), device=device).split(1)
-            trusts = [policy.trusts(verified.p.at(at)) for at in places]
-            trusted = places[: [*trusts, False].index(False)]
-            emitted = torch.tensor(verified.tokens[: len(trusted)], device=device)
-            laws = verified.p.first(len(emitted))
-            tokens += emitted.tolist()
-            q.append(laws)
-            goes_on = len(trusted) == len(places) and all(
-                policy.goes_on(emitted[at], laws.at(at)) for at in trusted
-            )
+            laws = verified.p.first(len(verified.tokens)).split()
+            trusted = [*map(policy.trusts, laws), False].index(False)
+            emitted = torch.tensor(verified.tokens[:trusted], device=device).split(1)
+            tokens += verified.tokens[:trusted]
+            q += laws[:trusted]
+            goes_on = trusted == len(laws) and all(map(policy.goes_on, emitted, laws))
         # Shows the cheaper drafter the model's tokens before the target's token follows.
         self.drafter.propose([*text, *tokens], 0, policy, generator)
         if not tokens:

@@ -140,7 +140,7 @@ class States:
         """Stores the states of the last pass, whose last position was `end` - 1."""
         read = self._recorder.taken()
         if read is not None:
-            self._rows.update(enumerate(read[0], start=end - read.shape[1]))
+            self._rows.update(enumerate(read[0].unbind(), start=end - read.shape[1]))
 
     def skip(self) -> None:
         """Discards the states of the last pass, because those positions are already stored."""

@@ -145,6 +145,14 @@ def peaks(logits: Tensor) -> Tensor:
     return logits.amax(dim=-1)  # propagates NaN
 
 
+def transfer(ids: Tensor, witness: Tensor) -> tuple[list[int], list[float]]:
+    """Returns ids and the numbers of `require_finite`, by a single transfer from their device."""
+    # Ids are exact in double precision.
+    numbers = torch.cat([ids.double(), witness.double()]).tolist()
+    count = ids.shape[0]
+    return list(map(int, numbers[:count])), numbers[count:]
+
+
 def require_finite(witness: Sequence[float], name: str, first_position: int) -> None:
     """Raises FloatingPointError if a model's logits give no distribution at some position.
 
