@@ -46,13 +46,15 @@ class TabularModel:
 
     def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
         rows = []
-        before = list(self._text)
+        before = self._text.copy() if parents is not None else []
         texts: list[list[int]] = []
         for place, token in enumerate(tokens.tolist()):
-            parent = place - 1 if parents is None else parents[place]
-            texts.append([*(before if parent < 0 else texts[parent]), token])
-            rows.append([math.log(p) if p > 0 else -math.inf for p in self.table(texts[place])])
             self._text.append(token)
+            text = self._text
+            if parents is not None:
+                text = [*(before if parents[place] < 0 else texts[parents[place]]), token]
+                texts.append(text)
+            rows.append([math.log(p) if p > 0 else -math.inf for p in self.table(text)])
         return torch.tensor(rows, dtype=torch.float64)
 
     def state(self, position: int) -> Tensor | None:

@@ -12,6 +12,7 @@ from transformers import AutoModelForCausalLM
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import Sampling
+from reference.models.architectures import CausalModel
 from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_model
 from reference.policies import Fixed
@@ -50,16 +51,15 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
 
 
 def saved_pair(architecture: str, folder: Path, seed: int) -> tuple[CachedModel, CachedModel]:
-    """Returns a random model and one close to it, both saved and loaded again."""
+    """Returns a random model, saved in the folder and loaded again, and one close to it."""
     ids = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": 0}
     sizes = ARCHITECTURES[architecture] | ids | {"tie_word_embeddings": False}
     config = getattr(transformers, f"{architecture}Config")(**sizes)
     torch.manual_seed(seed)
     module = drawn(AutoModelForCausalLM.from_config(config), 0.5)
     module.save_pretrained(folder / "target")
-    with_noise(module, 0.02).save_pretrained(folder / "draft")
-    target, draft = (load_model(str(folder / name), device=CPU) for name in ("target", "draft"))
-    return target, draft
+    target = load_model(str(folder / "target"), device=CPU)
+    return target, CausalModel(with_noise(module, 0.02), "draft")
 
 
 def generated(

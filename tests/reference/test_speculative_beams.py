@@ -60,6 +60,8 @@ SEARCHES = {
 }
 
 
+# By the prompt's length: the draft's width, in widths of the search, and gamma.
+DRAFTED = {1: ((1, 1), (4, 6)), 9: ((2, 3), (4, 6))}
 BRANCHING = ["Llama", "GPT2", "GPTNeoX", "Qwen3"]
 
 
@@ -81,7 +83,7 @@ def test_beams_are_those_of_generate(
     assert TextTree(target).branches is (architecture in BRANCHING)
     ended = 0
     fewer = False
-    for length in (1, 9):
+    for length in DRAFTED:
         prompt = random_prompt(length, 3)
         if name != "plain":
             # Ends of text that the best beams come to.
@@ -92,10 +94,11 @@ def test_beams_are_those_of_generate(
         alone = beam_search(target, prompt, search=search)
         require_same(alone, expected)
         assert alone.target_calls == alone.steps
-        for wide, gamma in ((search.width, 1), (2 * search.width, 3), (4 * search.width, 6)):
+        for wide, gamma in DRAFTED[length]:
             found = beam_search(
-                target, prompt, search=search, draft=draft, draft_width=wide, gamma=gamma
-            )
+                target, prompt, search=search, draft=draft, draft_width=wide * search.width,
+                gamma=gamma,
+            )  # fmt: skip
             require_same(found, expected)
             assert found.steps == alone.steps
             fewer = fewer or found.target_calls < alone.target_calls
