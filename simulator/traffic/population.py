@@ -53,7 +53,10 @@ def population(server: Server, demand: Demand, gamma: int) -> Population:
 
 
 def _population(server: Server, demand: Demand, gamma: int) -> Population:
-    decoding = server.blocks.needed(demand.output_tokens - 1).mean(axis=-2)[..., gamma]
+    blocks, emitted = server.blocks, demand.output_tokens - 1
+    # All γ need the same sums.
+    needed = server.derived(("needed", emitted), lambda: blocks.needed(emitted).mean(axis=-2))
+    decoding = needed[..., gamma]
     most = server.max_batch(demand)
     seconds, present = server.seconds[..., :most, gamma], np.arange(1, most + 1.0)
     if server.prompts.chunk is None:

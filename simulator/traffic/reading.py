@@ -24,11 +24,15 @@ def together(server: Server, demand: Demand, law: Law, rate: Floats) -> Floats:
     return np.asarray(np.minimum(law.reading + others, server.prompts.added(chunk)))
 
 
-def reading_seconds(server: Server, demand: Demand, law: Law, rate: Floats) -> Floats:
+def reading_seconds(
+    server: Server, demand: Demand, law: Law, rate: Floats, added: Floats | None
+) -> Floats:
     """Returns the time from getting a slot to the first token.
 
     It is the rest of the running step, the prompts of earlier requests, and the request's own
     prompt. If a chunk holds several prompts, the next step reads all that arrived in one step.
+
+    added: the result of `together`; None if decoding stops for prompts.
     """
     prompts, idle = server.prompts, np.asarray(server.prompts.idle(demand.prompt_tokens))
     share = 0.0 if prompts.chunk is None else demand.prompt_tokens / prompts.chunk
@@ -36,8 +40,8 @@ def reading_seconds(server: Server, demand: Demand, law: Law, rate: Floats) -> F
     reading = share * law.base + law.reading
     others = law.among * _queue(demand, rate * reading) * reading
     seconds = (1 - law.idle) * (of_request + law.company * law.base / 2) + others
-    if prompts.chunk is not None and share < 1:
-        step = law.base + together(server, demand, law, rate)
+    if added is not None and share < 1:
+        step = law.base + added
         seconds = np.maximum(
             seconds, (1 - law.idle) * step + _met_step(demand, law, rate, share) / 2
         )

@@ -55,6 +55,8 @@ def _met(arriving: Floats, replicas: int) -> Floats:
     """Returns T(L) / (λ L²), 1/2 for a Poisson process; arriving: λ L."""
     mean = np.maximum(np.asarray(arriving, dtype=np.float64), 1e-6)
     number = min(replicas, _MOST)
+    if number == 1:
+        return np.full(mean.shape, 0.5)
     # The terms of j and N - j are conjugate.
     places = np.arange(1, number // 2 + 1)
     roots, times = np.exp(2j * np.pi * places / number), np.where(2 * places == number, 1.0, 2.0)

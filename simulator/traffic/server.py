@@ -38,9 +38,13 @@ class Prompts:
     chunk: int | None = None
     pace: ArrayLike = 1.0
     delay: float = 0.0
+    # Numbers of tokens and their seconds, shape (2, points).
+    _points: Floats = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seconds", pass_points("prompt_seconds", self.seconds))
+        points = np.array([*zip(*self.seconds.items(), strict=True)], dtype=np.float64)
+        object.__setattr__(self, "_points", points)
         if self.chunk is not None and self.chunk < 1:
             raise ValueError(f"chunk must be at least 1, got {self.chunk}")
 
@@ -59,9 +63,7 @@ class Prompts:
 
         Beyond the last point of `seconds`, the time is proportional to the tokens.
         """
-        places, seconds = (
-            np.array(list(values)) for values in zip(*self.seconds.items(), strict=True)
-        )
+        places, seconds = self._points
         wanted = np.asarray(tokens, dtype=np.float64)
         beyond = np.maximum(wanted / places[-1], 1.0)
         return np.asarray(self.pace * np.interp(wanted, places, seconds) * beyond)

@@ -106,11 +106,14 @@ def _steady(server: Server, demand: Demand, gamma: int, rates: Floats) -> Steady
     most = present.max_rate
     sustained = np.where(rates < most[..., None], rates, np.nan)
     law = Law.of(rates, present, variability(demand))
-    decode = _decode_apart if server.prompts.chunk is None else _decode_with_chunks
-    decoding = decode(server, demand, present, law, sustained)
+    if server.prompts.chunk is None:
+        added, decoding = None, _decode_apart(server, demand, law, sustained)
+    else:
+        added = together(server, demand, law, sustained)
+        decoding = _decode_with_chunks(server, demand, present, law, sustained, added)
     variation = _variation(server, demand, gamma, present)[..., None]
     line = (1 + variation) / 2 * law.tail / (1 - law.tail) / sustained
-    reading = reading_seconds(server, demand, law, sustained) + server.prompts.delay
+    reading = reading_seconds(server, demand, law, sustained, added) + server.prompts.delay
     values = (
         decoding * sustained,
         decoding / max(demand.output_tokens - 1, 1.0),
@@ -119,7 +122,7 @@ def _steady(server: Server, demand: Demand, gamma: int, rates: Floats) -> Steady
     batch, token, first = (np.where(np.isnan(sustained), np.inf, mean) for mean in values)
     if demand.output_tokens == 1:
         batch, token = 0 * sustained, np.full_like(token, np.nan)
-    blocks = server.blocks.variation(demand.output_tokens - 1, 0.0)[..., gamma, None]
+    blocks = _blocks_variation(server, demand, 0.0)[..., gamma, None]
     alone = least_seconds(server, demand, law) + server.prompts.delay
     least = np.minimum(alone, reading)
     spread = Spread(
@@ -138,9 +141,7 @@ def max_rate(server: Server, demand: Demand, gamma: int) -> Floats:
     return np.asarray(population(server, demand, gamma).max_rate)[()]
 
 
-def _decode_apart(
-    server: Server, demand: Demand, present: Population, law: Law, rate: Floats
-) -> Floats:
+def _decode_apart(server: Server, demand: Demand, law: Law, rate: Floats) -> Floats:
     """Returns the time from first to last token if decoding stops for prompts (Little's law)."""
     reading = np.asarray(server.prompts.apart(demand.prompt_tokens))
     occupied = rate * reading
@@ -148,21 +149,21 @@ def _decode_apart(
 
 
 def _decode_with_chunks(
-    server: Server, demand: Demand, present: Population, law: Law, rate: Floats
+    server: Server, demand: Demand, present: Population, law: Law, rate: Floats, added: Floats
 ) -> Floats:
     """Returns the time from first to last token if decoding steps also read prompts.
 
     Other requests' prompts add c(i) seconds to an output's i-th step. Step 1 reads the prompts that
     arrived during the t(0) seconds of the step before: c(1) = r t(0), where r = λ a and each prompt
     adds a seconds. The excess over the mean, c(i) - c(∞), shrinks by the factor 1 - 1/J per step,
-    J = max(1, D) / (1 - r), where a prompt fills D chunks.
+    J = max(1, D) / (1 - r), where a prompt fills D chunks. added: the result of `together`.
     """
     chunk = server.prompts.chunk
     assert chunk is not None
     chunks, steps = demand.prompt_tokens / chunk, present.decoding[..., None]
     load = np.minimum(rate * law.reading, NEARLY)
     whole = server.prompts.added(chunk)
-    decoding = law.step + together(server, demand, law, rate)
+    decoding = law.step + added
     first = np.minimum(load * decoding, whole) * law.company
     later = law.added
     if chunks < 1:
@@ -176,12 +177,18 @@ def _variation(server: Server, demand: Demand, gamma: int, present: Population) 
     """Returns the squared coefficient of variation of the time in a slot if all slots are full."""
     decoding = present.decoding * present.step[..., -1]
     reading = present.reading[..., -1]
-    blocks = server.blocks.variation(demand.output_tokens - 1, demand.output_spread)
+    blocks = _blocks_variation(server, demand, demand.output_spread)
     variance = blocks[..., gamma] * decoding**2 + (demand.prompt_spread * reading) ** 2
     # A prompt takes this many decoding steps; none where decoding stops for prompts.
     steps = np.ceil(demand.prompt_tokens / (server.prompts.chunk or np.inf))
     mean = decoding + steps * present.base[..., -1] + reading
     return np.asarray(variance / np.maximum(mean, 1e-300) ** 2)
+
+
+def _blocks_variation(server: Server, demand: Demand, spread: float) -> Floats:
+    """Returns `Blocks.variation` of the demand's outputs, by γ."""
+    emitted, blocks = demand.output_tokens - 1, server.blocks
+    return server.derived(("variation", emitted, spread), lambda: blocks.variation(emitted, spread))
 
 
 def _between_requests(demand: Demand, law: Law, rate: Floats, decoding: Floats) -> Floats:
