@@ -72,7 +72,7 @@ class Dense:
 
     def split(self) -> "list[Dense]":
         """Returns the distribution of each position by itself."""
-        return [Dense(row) for row in self.probabilities.split(1)]
+        return [Dense(row) for row in self.probabilities[:, None].unbind()]
 
     def draw(self, generator: torch.Generator) -> Tensor:
         """Returns one token per position, shape (positions,), int64."""
@@ -118,10 +118,10 @@ class OneHot:
         return OneHot(self.tokens.index_select(0, positions), logits)
 
     def split(self) -> "list[OneHot]":
-        tokens = self.tokens.split(1)
+        tokens = self.tokens[:, None].unbind()
         if self.logits is None:
             return list(map(OneHot, tokens))
-        return list(map(OneHot, tokens, self.logits.split(1)))
+        return list(map(OneHot, tokens, self.logits[:, None].unbind()))
 
     def draw(self, generator: torch.Generator) -> Tensor:
         """Returns `tokens`; does not use the generator."""

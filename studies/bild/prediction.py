@@ -72,10 +72,10 @@ def bild_trace(
             continue
         text = [*beginning, *continuation[:place]]
         draft = drafter.propose(text, policy.most, drafts, nothing_drawn)
-        places = torch.arange(len(draft.tokens), device=q.device).split(1)
-        certainty[place, : len(places)] = [policy.certainty(draft.q.at(at)) for at in places]
-        if len(places) > 0 and int(draft.tokens[-1]) in policy.end_ids:
-            ends[place] = len(places)
+        sure_of = list(map(policy.certainty, draft.q.split()))
+        certainty[place, : len(sure_of)] = sure_of
+        if sure_of and int(draft.tokens[-1]) in policy.end_ids:
+            ends[place] = len(sure_of)
     return BildTrace(certainty, ends, np.asarray(distance.double().cpu().numpy()), np.array(same))
 
 

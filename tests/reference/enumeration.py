@@ -97,18 +97,18 @@ def chosen(
     """Returns a rule's `accepts` with uniforms that the walk chooses."""
 
     def chosen_accepts(rule: Rule, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
-        uniform = torch.full((len(tokens),), 0.5, dtype=torch.float64)
+        draws = [0.5] * len(tokens)
         expected = []
         for index, (mass_p, mass_q) in enumerate(
             zip(p.of(tokens).tolist(), q.of(tokens).tolist(), strict=True)
         ):
             probability = acceptance(mass_p, mass_q)
             accepted = walk.choose([1 - probability, probability]) == 1
-            uniform[index] = probability / 2 if accepted else (1 + probability) / 2
+            draws[index] = probability / 2 if accepted else (1 + probability) / 2
             expected.append(accepted)
             if not accepted:
                 break  # the later tokens' verdicts change nothing
-        decided = accepts(rule, p, q, tokens, uniform)
+        decided = accepts(rule, p, q, tokens, torch.tensor(draws, dtype=torch.float64))
         assert decided.shape == tokens.shape
         assert decided[: len(expected)].tolist() == expected
         return decided
@@ -125,15 +125,15 @@ def chosen_jointly(
         width = max(1 + int(tokens.max()), least_vocabulary(p), least_vocabulary(q))
         masses = [law.dense(width).double().tolist() for law in (p, q)]
         reached = beginnings(masses[0], masses[1], tokens.tolist())
-        uniform = torch.full((len(tokens),), 0.5, dtype=torch.float64)
+        draws = [0.5] * len(tokens)
         stands = 0
         for index, probability in reversed(list(enumerate(reached))):
             accepted = walk.choose([1 - probability, probability]) == 1
-            uniform[index] = probability / 2 if accepted else (1 + probability) / 2
+            draws[index] = probability / 2 if accepted else (1 + probability) / 2
             if accepted:
                 stands = index + 1
                 break  # a shorter beginning's verdict changes nothing
-        decided = accepts(rule, p, q, tokens, uniform)
+        decided = accepts(rule, p, q, tokens, torch.tensor(draws, dtype=torch.float64))
         assert decided.tolist() == [True] * stands + [False] * (len(tokens) - stands)
         return decided
 

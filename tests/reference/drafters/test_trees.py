@@ -209,7 +209,7 @@ def test_a_chain_of_likeliest_tokens_is_accepted_as_argmax_drafts() -> None:
 def test_scores_along_a_text_tell_every_call_of_a_tree(shape: str, temperature: float) -> None:
     sampling, limit = Sampling(temperature), 9
     target = TabularModel(TARGET, VOCABULARY)
-    for seed in range(20):
+    for seed in range(1 if sampling.greedy else 20):  # greedy texts are all equal
         drafter = TreeDrafter(model_drafter(DRAFT, Sampling(0.0)), SHAPES[shape])
         generator = torch.Generator().manual_seed(seed)
         for gamma in (1, 2, 4):
