@@ -22,7 +22,7 @@ than their errors grow to the miss (Birge's ratio, Birge 1932):
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.acceptance import PositionRates, Source
 from simulator.acceptance.accepted import Accepted
+from simulator.acceptance.contradictory_counts import rising, unfitting
 from simulator.acceptance.rate_prior import (
     RatePrior,
     length_slopes,
@@ -47,13 +48,6 @@ from simulator.numerics.arguments import Floats, integer, integers
 _BY_CONTEXT = 0.3
 # s of equation (1).
 _SHARPER = 0.01
-# A length contradicts the others if it is this many standard deviations from their prediction.
-_CONTRADICTS = 2.5
-# Rounding to two decimals moves a difference of lengths by up to this many tokens.
-_ROUNDED = 0.01
-# Largest rise of the logits from the first positions to later ones; published drafts reach 1.8
-# (`specplan plan --typical list`).
-_MOST_RISE = 3.0
 
 
 _COUNTS = Source(counted=True)
@@ -138,9 +132,7 @@ def from_counts(
     elsewhere: standard deviation of a common shift of all rates' logits, if the requests to be
       served differ from the counted ones, for example in workload; 0: they do not differ.
     """
-    mean, covariance = (rate_prior(draft_class) if prior is None else prior).law(LONGEST)
-    law = np.zeros((LONGEST + 1, LONGEST + 1))
-    law[:-1, :-1], law[-1, -1] = covariance, _BY_CONTEXT**2
+    mean, law = _law(rate_prior(draft_class) if prior is None else prior)
     several = len({counts.context for counts in counted if counts.context is not None}) > 1
     places = np.array([np.log(max(counts.context or 1, 1)) if several else 0 for counts in counted])
     origin = float(places.mean()) if several else 0.0
@@ -153,7 +145,7 @@ def from_counts(
     lengths = {} if several else _lengths(counted)
     odd = () if elsewhere > 0 else rising(lengths)
     sharper = 1.0 if odd else _SHARPER
-    likeliest = most_probable(np.append(mean, 0.0), law, data, measured, sharper**2 * noise)
+    likeliest = most_probable(mean, law, data, measured, sharper**2 * noise)
     rates = rates_of(likeliest[:-1])
     observed = max((counts.gamma for counts in counted), default=0)
     known = np.array([]) if several else _pooled(counted)
@@ -183,8 +175,29 @@ def from_counts(
         lengths=tuple((g, length) for g, length in lengths.items() if g > len(known)),
         change=float(likeliest[-1]) if several else 0.0,
         origin=origin if several else None,
-        contradictions=odd or _unfitting(counted, off, logs),
+        contradictions=odd or unfitting(counted, off, logs),
     )
+
+
+def rates_of_each(counted: Sequence[Accepted], draft_class: str | None) -> Floats:
+    """Returns the rates that `from_counts` estimates from each of many counts by position.
+
+    counted: at least one; with the same γ, and none with a context. Shape (counts, LONGEST).
+    """
+    mean, law = _law(rate_prior(draft_class))
+    measured = np.array([counts.logs for counts in counted])
+    noise = _SHARPER**2 * np.array([counts.noise() for counts in counted])
+    rates = rates_of(most_probable(mean, law, [(counted[0], 0.0)], measured, noise)[:, :-1])
+    rates[:, : counted[0].gamma] = [_pooled([counts]) for counts in counted]
+    return rates
+
+
+def _law(prior: RatePrior) -> tuple[Floats, Floats]:
+    """Returns mean and covariance of the rates' logits, and of their change with the context."""
+    mean, covariance = prior.law(LONGEST)
+    law = np.zeros((LONGEST + 1, LONGEST + 1))
+    law[:-1, :-1], law[-1, -1] = covariance, _BY_CONTEXT**2
+    return np.append(mean, 0.0), law
 
 
 def _pooled(counted: Sequence[Accepted]) -> Floats:
@@ -208,43 +221,3 @@ def _lengths(counted: Sequence[Accepted]) -> dict[int, float]:
         gamma: float(np.average([e.length for e in same], weights=[e.weight for e in same]))
         for gamma, same in sorted(by_gamma.items())
     }
-
-
-def _unfitting(counted: Sequence[Accepted], off: Floats, logs: Floats) -> tuple[str, ...]:
-    """Returns a warning for each count that is many standard deviations off the fit (`logs`)."""
-    ends = np.cumsum([len(counts.gammas) for counts in counted]) - 1
-    return tuple(
-        f"{counts.length:.3g} tokens per call at gamma {counts.gamma} do not fit the other counts, "
-        f"which give {np.exp(logs[end]):.3g}: were they counted on the same requests?"
-        for counts, end in zip(counted, ends, strict=True)
-        if abs(off[end]) > _CONTRADICTS
-    )
-
-
-def rising(lengths: Mapping[int, float]) -> tuple[str, ...]:
-    """Returns a warning for each mean length that is too large for the lengths at smaller γ.
-
-    lengths: mean tokens per block by γ. If all were counted on the same requests, position k adds
-    P(positions 1 to k are accepted) tokens to a block, which falls with k.
-    """
-    points = [(0, 1.0), *sorted(lengths.items())]
-    sentences = []
-    for (first, least), (gamma, length), (last, most) in zip(
-        points, points[1:], points[2:], strict=False
-    ):
-        early, late = (length - least) / (gamma - first), (most - length) / (last - gamma)
-        if late <= 0:
-            fits = most >= length - _ROUNDED
-        elif late < early:
-            accepted = (late / early) ** (2 / (last - first))
-            alpha = float(alpha_from_block_efficiency(length, gamma))
-            fits = np.diff(logits_of(np.array([alpha, accepted])))[0] < _MOST_RISE
-        else:
-            fits = late <= early + _ROUNDED
-        if not fits:
-            sentences.append(
-                f"{most:g} tokens per call at gamma {last} do not fit the {length:g} at gamma "
-                f"{gamma}: a position adds {late:.2f} tokens there, and {early:.2f} before. Were "
-                "they counted on the same requests? Each is taken as some per cent off."
-            )
-    return tuple(sentences)

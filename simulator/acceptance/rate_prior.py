@@ -104,57 +104,82 @@ def most_probable(
     λ is divided by 5 after a step that lowers the sum, and multiplied by 5 after any other, which
     is not taken. It is here since importing scipy.optimize takes five times what numpy takes.
 
-    mean, law: m and P. measured, noise: logarithms y of the counted mean tokens per block, and R.
+    mean, law: m and P. measured, noise: logarithms y of the counted mean tokens per block, shape
+    (n,), and R, (n, n); of k problems with the same γ and contexts, (k, n) and (k, n, n).
     """
     whole = np.linalg.cholesky(law + LEAST * np.eye(len(law)))
-    weigh = np.linalg.inv(np.linalg.cholesky(noise))
     # L is lower triangular: no count depends on u of a position behind all counts, which stays 0.
     deepest = max((counted.gamma for counted, _ in data), default=0)
     used = [*range(min(deepest, len(law) - 1)), len(law) - 1]
     root, start = whole[np.ix_(used, used)], mean[used]
-    normals, one = np.zeros(len(used)), np.eye(len(used))
-    logs, slopes = log_lengths_of(start, data)
-    misfit, damping = weigh @ (measured - logs), 1.0
+    weigh = np.linalg.inv(np.linalg.cholesky(noise if noise.ndim > 2 else noise[None]))
+    counts, one = np.atleast_2d(measured), np.eye(len(used))
+    logits = np.broadcast_to(mean, (len(counts), len(mean))).copy()
+    left = np.arange(len(counts))
+
+    def misfits(normals: Floats) -> tuple[Floats, Floats]:
+        logs, slopes = log_lengths_of(start + normals @ root.T, data)
+        misfit = weigh @ (counts - logs)[..., None]
+        return misfit[..., 0], weigh @ slopes @ root
+
+    normals, damping = np.zeros((len(left), len(used))), np.ones((len(left), 1))
+    misfit, turned = misfits(normals)
     for _ in range(_STEPS):
-        turned = weigh @ slopes @ root
-        curvature = one + turned.T @ turned
-        step = np.linalg.solve(curvature + damping * one * curvature, turned.T @ misfit - normals)
-        logs, ahead = log_lengths_of(start + root @ (normals + step), data)
-        missed = weigh @ (measured - logs)
-        better = (
-            missed @ missed + (normals + step) @ (normals + step)
-            <= misfit @ misfit + normals @ normals
-        )
-        damping *= 0.2 if better else 5.0
-        if better:
-            normals, misfit, slopes = normals + step, missed, ahead
-            if np.abs(step).max() < _CLOSE:
-                break
-    return np.asarray(mean + whole[:, used] @ normals)
+        curvature = one + turned.mT @ turned
+        pull = (turned.mT @ misfit[..., None])[..., 0] - normals
+        damped = curvature + damping[..., None] * one * curvature
+        step = np.linalg.solve(damped, pull[..., None])[..., 0]
+        missed, ahead = misfits(normals + step)
+        better = _squares(missed, normals + step) <= _squares(misfit, normals)
+        damping *= np.where(better, 0.2, 5.0)
+        normals = np.where(better, normals + step, normals)
+        misfit = np.where(better, missed, misfit)
+        turned = np.where(better[..., None], ahead, turned)
+        logits[left] = mean + normals @ whole[:, used].T
+        # A step within rounding may lower the sum no more.
+        on = np.abs(step).max(axis=1) >= _CLOSE
+        if not on.any():
+            break
+        if not on.all():
+            left, weigh, counts = left[on], weigh[on], counts[on]
+            normals, damping, misfit, turned = normals[on], damping[on], misfit[on], turned[on]
+    return logits if measured.ndim > 1 else logits[0]
+
+
+def _squares(misfit: Floats, normals: Floats) -> Floats:
+    return np.asarray((misfit**2).sum(-1, keepdims=True) + (normals**2).sum(-1, keepdims=True))
 
 
 def log_lengths_of(logits: Floats, data: Placed) -> tuple[Floats, Floats]:
-    """Returns log modelled mean tokens per block, and its derivatives (`most_probable`)."""
-    logs, slopes = [np.zeros(0)], [np.zeros((0, len(logits)))]
+    """Returns log modelled mean tokens per block, and its derivatives (`most_probable`).
+
+    logits: shape (n,), or (k, n) of k problems.
+    """
+    shape = logits.shape[:-1]
+    logs, slopes = [np.zeros((*shape, 0))], [np.zeros((*shape, 0, logits.shape[-1]))]
     for counted, away in data:
-        rates = rates_of(logits[:-1] + away * logits[-1])
-        tokens = 1 + np.cumsum(np.cumprod(rates))
-        logs.append(np.log(tokens[np.minimum(counted.gammas, len(rates)) - 1]))
+        rates = rates_of(logits[..., :-1] + away * logits[..., -1:])
+        tokens = 1 + np.cumsum(np.cumprod(rates, axis=-1), axis=-1)
+        logs.append(np.log(tokens[..., np.minimum(counted.gammas, rates.shape[-1]) - 1]))
         slope = length_slopes(rates, counted.gammas)
-        slopes.append(np.hstack([slope, away * slope.sum(axis=1, keepdims=True)]))
-    return np.concatenate(logs), np.concatenate(slopes)
+        slopes.append(np.concatenate([slope, away * slope.sum(axis=-1, keepdims=True)], axis=-1))
+    return np.concatenate(logs, axis=-1), np.concatenate(slopes, axis=-2)
 
 
 def length_slopes(rates: Floats, gammas: NDArray[np.int64]) -> Floats:
-    """Returns d(log mean tokens per block) / d(logit of each rate), one row for each γ."""
-    stands = np.cumprod(rates)
-    total = np.cumsum(stands)
+    """Returns d(log mean tokens per block) / d(logit of each rate), one row for each γ.
+
+    rates: shape (n,), or (k, n) of k problems.
+    """
+    stands = np.cumprod(rates, axis=-1)
+    total = np.cumsum(stands, axis=-1)
     before = total - stands
-    reach = np.minimum(gammas, len(rates))
-    behind = np.maximum(total[reach - 1][:, None] - before, 0.0)
-    inside = np.arange(1, len(rates) + 1) <= reach[:, None]
+    reach = np.minimum(gammas, rates.shape[-1])
+    reached = total[..., reach - 1, None]
+    behind = np.maximum(reached - before[..., None, :], 0.0)
+    inside = np.arange(1, rates.shape[-1] + 1) <= reach[:, None]
     # The derivative of log r_i by its logit is 1 - r_i.
-    return np.asarray(inside * behind * (1 - rates) / (1 + total[reach - 1])[:, None])
+    return np.asarray(inside * behind * (1 - rates[..., None, :]) / (1 + reached))
 
 
 def rates_of(logits: Floats) -> Floats:

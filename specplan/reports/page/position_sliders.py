@@ -1,13 +1,13 @@
 """The sliders of a plan from rates by position: the first position, and all later ones together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from estimator.model_shapes.head_kind import prior_of
 from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.from_counts import from_counts
+from simulator.acceptance.from_counts import rates_of_each
 from simulator.numerics.arguments import Floats
 from specplan.reports.page.explorer import grid_json, smallest_near
 
@@ -37,25 +37,20 @@ def position_grid(answer: Json) -> dict[str, Any] | None:
     observed = answer["acceptance"]["observed_gamma"]
     rates = np.diff(np.concatenate([[1.0], tokens[:observed]]))
     kinds = [None, prior_of(answer["draft_kind"])] if answer.get("draft_kind") else [None]
-    same = [kind for kind in kinds if np.allclose(_tokens(rates, kind, len(tokens)), tokens)]
+    same = [kind for kind in kinds if np.allclose(_tokens(rates[None], kind, len(tokens)), tokens)]
     if not same or rates.min() <= 0:
         return None
-    conditional = (rates / np.concatenate([[1.0], rates[:-1]])).tolist()
-    first, later = conditional[0], conditional[1:]
+    first, *later = (rates / np.concatenate([[1.0], rates[:-1]])).tolist()
     most = min([_MOST, *(1 / rate for rate in later)])
     axes = [_axis("first", _FIRST, first, 1.0, _FIRSTS)]
     if later:
         axes.append(_axis("later", _LATER, 1.0, most, _LATERS))
-    factors = [factor or 0.0 for factor in answer["speed_ups"]]
-    table = np.array([
-        [
-            np.array(factors) * _tokens(np.cumprod([one, *(times * rate for rate in later)]),
-                                        same[0], len(tokens))[: len(factors)]
-            / tokens[: len(factors)]
-            for times in (axes[1]["values"] if later else [1.0])
-        ]
-        for one in axes[0]["values"]
-    ])  # fmt: skip
+    steps = axes[1]["values"] if later else [1.0]
+    conditional = [[one, *(times * rate for rate in later)]
+                   for one in axes[0]["values"] for times in steps]  # fmt: skip
+    grid = _tokens(np.cumprod(conditional, axis=1), same[0], len(tokens))
+    factors = np.array([factor or 0.0 for factor in answer["speed_ups"]])
+    table = (factors * (grid / tokens)[:, : len(factors)]).reshape(-1, len(steps), len(factors))
     advised = smallest_near(table, answer["near"])
     at = (axes[0]["values"].index(first), axes[1]["values"].index(1.0) if later else 0)
     advised[at] = answer["test_gamma"] or answer["advised_gamma"] or 0
@@ -75,8 +70,10 @@ def _axis(key: str, label: str, known: float, most: float, count: int) -> dict[s
     return {"key": key, "label": label, "values": values.tolist(), "step": 0.001}
 
 
-def _tokens(rates: Sequence[float] | Floats, kind: str | None, most: int) -> Floats:
-    """Returns tokens per call for each γ up to `most`; rates: of all drafts, by position."""
-    counts = Accepted.of_rates([float(rate) for rate in rates])
-    acceptance = from_counts([counts], draft_class=kind)
-    return np.asarray(acceptance.tokens_per_call(np.arange(1, most + 1)))
+def _tokens(rates: Floats, kind: str | None, most: int) -> Floats:
+    """Returns tokens per call for each γ up to `most`, one row for each row of `rates`.
+
+    rates: shares of all drafts by position, shape (n, positions).
+    """
+    likely = rates_of_each([Accepted.of_rates(row) for row in rates.tolist()], kind)
+    return np.asarray(1 + likely[:, :most].cumprod(axis=1).cumsum(axis=1))

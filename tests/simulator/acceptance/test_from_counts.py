@@ -5,7 +5,8 @@ import pytest
 
 from simulator.acceptance.acceptance import Iid, iid_error
 from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.from_counts import LONGEST, FromCounts, from_counts, rising
+from simulator.acceptance.contradictory_counts import rising
+from simulator.acceptance.from_counts import LONGEST, FromCounts, from_counts
 from simulator.acceptance.rate_prior import (
     length_slopes,
     most_gamma,
