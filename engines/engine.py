@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
+from operator import add
 from typing import Literal, Protocol
 
 from engines.counting import NOTHING, Counts
@@ -94,7 +96,7 @@ class EngineRun:
 
     @property
     def total(self) -> Counts:
-        return sum(self.counts, NOTHING)
+        return reduce(add, self.counts or (NOTHING,))
 
     @property
     def decoded(self) -> int:

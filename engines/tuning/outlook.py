@@ -1,7 +1,7 @@
 """Forecasts for every γ at one load, from runs and prior knowledge, and the next run to make."""
 
 from collections.abc import Callable, Container, Sequence
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from math import exp, hypot, inf, log
 
 import numpy as np
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from engines.tuning.advised import Advised, Declined, NotRun
 from engines.tuning.tuned import Tuned
 from simulator.acceptance.accepted import Accepted
-from simulator.acceptance.from_counts import from_counts
+from simulator.acceptance.from_counts import FromCounts, from_counts
 from simulator.choice.curve import baseline_seconds, token_seconds
 from simulator.choice.plan import plan
 from simulator.cost.fitted.by_batch import posterior_of_runs
@@ -53,20 +53,19 @@ class Outlook:
         worth: smallest expected relative gain of speed for which a further run is made.
         costs: estimates the cost from runs and a prior; None: a vague prior is used.
         """
-        counted = (
+        counted = tuple(
             Accepted(run.gamma, run.length, run.rates, run.drafts, run.load.context)
             for run in runs
             if run.gamma > 0
         )
-        acceptance = from_counts(list(counted))
+        self._acceptance = _acceptance(counted)
         at_load = [run for run in runs if run.load == load]
         posterior = posterior_of_runs(at_load) if costs is None else costs(at_load, load)
-        cost = ParametricCost(posterior, load)
-        self._plan, self._worth = partial(plan, acceptance, cost, max_gamma=longest), worth
+        self._cost, self._worth = ParametricCost(posterior, load), worth
+        self._plan = partial(plan, self._acceptance, self._cost, max_gamma=longest)
         planned = self._plan(worth=worth)
         self.load, self.longest, self.advice = load, longest, planned.advice
-        self._gains, self._plain = planned.curve.gains, baseline_seconds(cost)
-        self._times = token_seconds(acceptance, cost, np.arange(1, longest + 1))
+        self._gains = planned.curve.gains
         used = [run for run in at_load if run.gamma not in posterior.left_out(load)]
         ran = [run.gamma for run in used if 0 < run.gamma <= longest]
         self._ran = sorted({run.gamma for run in used if run.gamma <= longest})
@@ -95,6 +94,14 @@ class Outlook:
         if reach > most and (beyond or longer):
             return reach
         return None if following is None else following.gamma
+
+    @cached_property
+    def _plain(self) -> Forecast:
+        return baseline_seconds(self._cost)
+
+    @cached_property
+    def _times(self) -> Forecast:
+        return token_seconds(self._acceptance, self._cost, np.arange(1, self.longest + 1))
 
     def milliseconds(self, gamma: int) -> Value:
         """Returns the forecast milliseconds per token at a γ; γ = 0: the baseline."""
@@ -160,6 +167,11 @@ class Outlook:
             return gains if other == 0 else 1.0 - gains
         near = ALIKE if {gamma, other} <= {*self._ran} else inf
         return self._gains.exceeds_other(gamma - 1, other - 1, spread=near)
+
+
+@lru_cache(maxsize=16)  # The loads of a search share all counts.
+def _acceptance(counted: tuple[Accepted, ...]) -> FromCounts:
+    return from_counts(counted)
 
 
 def _value(law: Forecast, at: int, scale: float = 1.0) -> Value:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import product
 from math import hypot, log
 
@@ -43,6 +44,9 @@ class Search:
         """
         self.bench, self.how, self._draft, self._shown = bench, bench.how, draft, shown
         self._costs = costs
+        # A run is followed by several questions about the same runs.
+        forecast = partial(Outlook, worth=self.how.worth / 100, costs=costs)
+        self._outlook = lru_cache(maxsize=16)(forecast)
         how, lengths = self.how, [len(prompt) for prompt in bench.prompts]
         if max(how.concurrencies) > len(lengths):
             raise ValueError(
@@ -82,12 +86,10 @@ class Search:
 
     def outlook(self, concurrency: int) -> Outlook:
         taken = [row.most_gamma for row in self.tuned.rows if row.most_gamma is not None]
-        return Outlook(
-            [run for run in self.tuned.runs() if run.gamma not in self.bench.kind.off_line],
+        return self._outlook(
+            tuple(run for run in self.tuned.runs() if run.gamma not in self.bench.kind.off_line),
             LoadPoint(self.tuned.context, concurrency),
             longest=max(1, min([self.how.max_gamma, *taken])),
-            worth=self.how.worth / 100,
-            costs=self._costs,
         )
 
     def expected(self) -> Tuned:

@@ -15,6 +15,7 @@ from estimator.progress import Progress, counted
 from estimator.settings import TimedPair
 from estimator.timing.rates import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Timed
 from reference.records import Generation
+from simulator.numerics.intervals import median
 
 # Alternations between turns and tasks; the first few do most of the work.
 SWEEPS = 20
@@ -49,7 +50,10 @@ def polish(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> tuple[Array, Array]:
 
 def _median(values: Array, axis: int) -> Array:
     """Returns medians along an axis, which keeps length 1; NaN is ignored, without a warning."""
-    ordered, known = np.sort(values, axis=axis), ~np.isnan(values)  # NaN comes last
+    known = ~np.isnan(values)
+    if known.all():
+        return np.expand_dims(median(values, axis), axis)
+    ordered = np.sort(values, axis=axis)  # NaN comes last
     count = known.sum(axis=axis, keepdims=True)
     ends = (np.maximum(count - 1, 0) // 2, count // 2)
     low, high = (np.take_along_axis(ordered, places, axis=axis) for places in ends)

@@ -30,8 +30,9 @@ _EXACT = 1e-4
 # Degrees of freedom of the proposal, an even number.
 _FREEDOM = 6
 # Share of the draws that must count, what the power of the likelihood is multiplied by while fewer
-# do, its least value, the most rounds, and the steps to the most probable parameters.
-_WORTH, _COOLER, _LEAST_POWER, _ROUNDS, _STEPS = 1 / 16, 0.7, 1e-5, 60, 30
+# do, its least value, the most rounds, the largest relative change of variances that ends them, and
+# the steps to the most probable parameters.
+_WORTH, _COOLER, _LEAST_POWER, _ROUNDS, _SETTLED, _STEPS = 1 / 16, 0.7, 1e-5, 60, 0.01, 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,8 @@ class Problem:
         Draws of a multivariate t distribution q weigh p(θ) p(y | θ)ᵇ / q(θ) each. The first q has
         the prior's mean and covariance, each further q the weighted draws' (adaptive importance
         sampling, Oh and Berger 1992), with b = 1 in the last two rounds. Before, b is so small that
-        a share of _WORTH of the draws counts: Σ² w / Σ w² (tempering, Neal 1996).
+        a share of _WORTH of the draws counts: Σ² w / Σ w² (tempering, Neal 1996). Where no q is
+        near enough for b = 1, the rounds end once q no longer changes.
         """
         centre, size = self.prior.logs[self.active], len(self.active)
         away, proposed = _proposed(size)
@@ -124,8 +126,10 @@ class Problem:
             whole = whole + 1 if power == 1 else 0
             if whole == 2:
                 break
-            mean = weights @ logs
+            mean, former = weights @ logs, np.diag(spread)
             spread = weighted_covariance(logs, weights)
+            if power < 1 and np.abs(np.diag(spread) / former - 1).max() < _SETTLED:
+                break
         return logs, _weights(before + fits)
 
     def mode(self, start: Floats) -> Floats:
