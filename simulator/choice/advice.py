@@ -127,7 +127,8 @@ def advise(
     top = int(medians.argmax())
     near_best = medians >= medians[top] - margin
     # A gain that does not exceed its doubt was not measured.
-    gained = near_best & np.isin(gammas, timed) & (medians > law.deviation)
+    ran = np.isin(gammas, timed) if timed else np.zeros(count, dtype=bool)
+    gained = near_best & ran & (medians > law.deviation)
     measured, likely = bool(gained.any()), int(near_best.argmax())
     at = int(gained.argmax()) if measured else likely
     probability = float(law.only(np.arange(count) == at).exceeds(1.0)[0])

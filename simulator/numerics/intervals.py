@@ -101,6 +101,11 @@ def _middles(draws: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.int6
     return _places(draws, (np.arange(count) + 0.5) / count)
 
 
+@lru_cache(maxsize=8)
+def _three(draws: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    return _places(draws, np.array([ENDS[0], 0.5, ENDS[1]]))
+
+
 def _places(draws: int, share: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
     """Returns between which two of the rising draws quantiles lie, and how far from the first."""
     place = np.clip(draws * share - 0.5, 0, draws - 1)
@@ -160,15 +165,17 @@ class Forecast:
     @cached_property
     def _ends(self) -> Floats:
         """Lower end, median and upper end of each logarithm's interval, shape (3, n)."""
+        if len(self.draws) == 1:
+            return np.repeat(self.draws, 3, axis=0)
         rising = np.sort(self.draws.T, axis=1)
-        return np.stack([quantiles(rising, share) for share in (ENDS[0], 0.5, ENDS[1])])
+        return np.ascontiguousarray(_between(rising, *_three(len(self.draws))).T)
 
     @property
     def medians(self) -> Floats:
         """Median of each logarithm, shape (n,)."""
         return np.asarray(self._ends[1])
 
-    @property
+    @cached_property
     def deviation(self) -> Floats:
         """Standard deviation of each logarithm, shape (n,)."""
         return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
@@ -236,7 +243,7 @@ class Forecast:
         """Returns the distribution of the selected quantities."""
         if which.all():
             return self
-        selected = Forecast(self.draws[:, which], self.covariance[np.ix_(which, which)])
+        selected = Forecast(self.draws[:, which], self.covariance[which][:, which])
         if "_ends" in vars(self):  # sorted once
             vars(selected)["_ends"] = self._ends[:, which]
         return selected

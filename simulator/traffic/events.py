@@ -39,11 +39,12 @@ def serve(server: Server, requests: Requests, gamma: ArrayLike, *, seed: int) ->
             f"the cache must hold a request of {longest} tokens, got {server.cache_tokens:.0f}"
         )
     run = _Run(server, requests, gamma, seed)
-    while run.waiting or run.reading or run.ends:
+    waiting, reading, ends = run.waiting, run.reading, run.ends
+    while waiting or reading or ends:
         run.take()
-        if run.reading:
+        if reading:
             run.read_chunk()
-        elif run.ends:
+        elif ends:
             run.decode()
     first, last = (np.array(times) + server.prompts.delay for times in (run.first, run.last))
     return SimulationResult(requests, first, last, run.preemptions)
