@@ -10,12 +10,10 @@ words.json only fall, so that new and changed lines are plain.
 """
 
 import ast
-import io
 import json
 import re
 import subprocess
 import sys
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,6 +49,11 @@ DESCRIBED = re.compile(r"^([a-z]\w+(?:, [a-z]\w+)*): (?! )", re.MULTILINE)
 KEYED = re.compile(r"dict|Mapping|Json|Numbers|list")
 KINDS = ("words", "beginnings", "vague", "names")
 CODE_BLOCK = re.compile(r"(?ms)^```.*?^```$|^(?: {4}|\t).*$|`[^`\n]*`")
+# Strings of Python 3.11, which may hold a #, and comments.
+STRING_OR_COMMENT = re.compile(
+    r'''("""|\'\'\')(?:[^\\]|\\.)*?\1|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?P<comment>#[^\n]*)''',
+    re.DOTALL,
+)
 SELF = ("scripts/words.py",)
 
 
@@ -67,9 +70,11 @@ def texts(path: str, source: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, "".join(map(str, pieces))
         elif isinstance(node, ast.Constant) and node not in parts and " " in str(node.value):
             yield node.lineno, str(node.value)
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string.lstrip("# ")
+    line, start = 1, 0
+    for match in STRING_OR_COMMENT.finditer(source):
+        if match["comment"] is not None:
+            line, start = line + source.count("\n", start, match.start()), match.start()
+            yield line, match["comment"].lstrip("# ")
 
 
 def lacking(function: ast.FunctionDef) -> list[str]:
@@ -83,23 +88,29 @@ def lacking(function: ast.FunctionDef) -> list[str]:
     return [name for name in described if name not in arguments]
 
 
+def bound(node: ast.AST) -> str | None:
+    """Returns the name that a node binds: an argument's, also of a lambda, or a variable's."""
+    if isinstance(node, ast.arg):
+        return node.arg
+    return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else None
+
+
 def names(source: str) -> Iterator[tuple[int, str]]:
     """Yields the first place of each bad name that a function binds, and each bad test name.
 
     A name that a docstring describes is bad if the function has no argument of this name.
     """
-    for node in nodes_of(source):
+    nodes = nodes_of(source)
+    bad = [(part.lineno, name) for part in nodes if (name := bound(part)) in NAMES]
+    for node in nodes:
         if isinstance(node, ast.FunctionDef):
             yield from ((node.lineno, name) for name in lacking(node))
             if node.name.startswith("test_") and RIDDLES.search(node.name):
                 yield node.lineno, node.name
-            bound: dict[str, int] = {}
-            for part in ast.walk(node):
-                if isinstance(part, ast.arg):  # its own, and those of lambdas in it
-                    bound.setdefault(part.arg, part.lineno)
-                elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                    bound.setdefault(part.id, part.lineno)
-            yield from ((line, name) for name, line in bound.items() if name in NAMES)
+            start = min(part.lineno for part in (node, *node.decorator_list))
+            within = range(start, (node.end_lineno or start) + 1)
+            first = {name: line for line, name in reversed(bad) if line in within}
+            yield from ((line, name) for name, line in first.items())
 
 
 def found(path: str, source: str) -> Iterator[tuple[int, str, str]]:
