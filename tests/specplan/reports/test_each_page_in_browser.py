@@ -10,11 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from specplan.main import main
-from tests.specplan.reports.test_page_in_browser import browser, pytestmark
 from tests.specplan.reports.test_page_option import COMMANDS
 from tests.specplan.reports.test_sliders_in_browser import FITTED, SERVED
 
-__all__ = ["browser", "pytestmark"]
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 PAGES = {
     "plan": f"{COMMANDS['plan']} --export vllm",

@@ -1,11 +1,7 @@
-"""Pages in a browser: no errors, no network, readable, and the numbers of JSON and of `plan`.
-
-Run where a Chromium is on the path; skipped where none is.
-"""
+"""Pages in a browser: no errors, no network, readable, and the numbers of JSON and of `plan`."""
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -25,15 +21,6 @@ from specplan.main import main
 from specplan.reports.page.draft_sliders import scaled
 from tests.specplan.made_profiles import made_profile, made_tuning, made_validation
 
-NAMES = ("chromium", "chromium-browser", "chromium-headless-shell", "google-chrome")
-CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason=f"needs a Chromium, and none of {', '.join(NAMES)} is on the path"
-)
-FLAGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update",
-)  # fmt: skip
 # Settings on and between grid points; the profile's own settings are a grid point.
 RANDOM = np.random.default_rng(4).random((150, 3)) * (1, 0.5, 0.3)
 GRID = [
@@ -79,16 +66,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ratio = f"plan --alpha 0.82 --c 0.12 --page {folder / 'ratio.html'}"
     assert CliRunner().invoke(main, ratio.split()).exit_code == 0
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ COMMANDS = {
     "--gamma 4 --slo tpot=20",
     "size": "size --rate 10 --prompt-tokens 500 --output-tokens 200 --slo ttft=500,tpot=12 "
     f"--target-config {CONFIGS}/llama-3.1-8b.json --draft config={CONFIGS}/llama-3.2-1b.json,"
-    "alpha=0.7,name=small --gpu h100 --gpus-per-replica 1,2",
+    "alpha=0.7,name=small --gpu h100 --gpus-per-replica 1 --max-gamma 3",
     "tree": "tree --acceptance-by-rank 0.7,0.1 --c 0.05 --max-nodes 8",
     "compare": "compare a.json b.json",
 }

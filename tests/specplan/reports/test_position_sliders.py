@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.specplan.reports.test_page_in_browser import MOVE, browser, pytestmark
+from tests.specplan.reports.test_page_in_browser import MOVE
 from tests.specplan.reports.test_sliders_in_browser import opened, printed
 
-__all__ = ["browser", "pytestmark"]
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 MODELS = (
     f"plan --target-config {CONFIGS / 'llama-3.1-8b.json'} --cost-model public "

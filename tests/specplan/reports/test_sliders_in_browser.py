@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from specplan.main import main
-from tests.specplan.reports.test_page_in_browser import CONFIGS, MOVE, browser, pytestmark
+from tests.specplan.reports.test_page_in_browser import CONFIGS, MOVE
 
-__all__ = ["browser", "pytestmark"]
 MODELS = (
     f"plan --target-config {CONFIGS}/llama-3.1-8b.json --draft-config {CONFIGS}/llama-3.2-1b.json"
 )
@@ -140,7 +139,7 @@ def test_the_rate_of_a_size_moves_to_the_gpus_of_that_rate(browser: Any, tmp_pat
     command = (
         "size --prompt-tokens 1000 --output-tokens 300 --slo tpot=8 --max-gpus 9 --target-config "
         f"{CONFIGS}/llama-3.1-8b.json --draft config={CONFIGS}/llama-3.1-8b-eagle3.json,alpha=0.8 "
-        "--engine vllm --gpu h100 --gpus-per-replica 1,2"
+        "--engine vllm --gpu h100 --gpus-per-replica 1 --max-gamma 3"
     )
     page, counts = opened(browser, f"{command} --rate 20", tmp_path), set()
     for place in (1, 6):
