@@ -44,6 +44,18 @@ def test_a_restart_in_a_run_is_noticed() -> None:
         decoded(Counts.of(5, 10, (3, 1)), Counts.of(1, 2, (1, 0)))
 
 
+def test_a_restart_is_noticed_though_the_server_has_counted_more_blocks_since() -> None:
+    with pytest.raises(ValueError, match=r"counters must not fall .* got 5 drafts, then 6"):
+        Counts.of(6, 12, (4, 1)).since(Counts.of(5, 10, (5, 1)))
+
+
+def test_a_lookup_that_drafts_seldom_has_all_steps_and_those_that_drafted() -> None:
+    """90 of 100 tokens are the target's own: as many steps, of which 43 drafted."""
+    counted = Counts.of(43, 120, (6, 4)).over_all_steps(100)
+    assert (counted.drafts, counted.drafting, counted.all_steps) == (90, 43, True)
+    assert Counts.of(88, 120, (6, 4)).over_all_steps(100) == Counts.of(88, 120, (6, 4))
+
+
 def test_runs_of_turns_are_one_run() -> None:
     first, second = (
         decoded(*[Counts.of(n, n, (0,)) for n in (0, 1)]),

@@ -15,6 +15,7 @@ import pytest
 from reference.files import (
     BLOCK_BYTES,
     held,
+    json_objects,
     read_json,
     read_whole,
     text_blocks,
@@ -314,3 +315,9 @@ def test_a_pipe_is_read(tmp_path: Path) -> None:
         writer.start()
         assert read() in ([1], "[1]")
         writer.join(10)
+
+
+def test_json_lines_end_at_line_feeds_only() -> None:
+    lines = ['{"text": "one\u2028two\x85three"}', "", '{"text": "four"}']
+    read = json_objects("\n".join(lines), "a.jsonl")
+    assert [each["text"] for each in read] == ["one\u2028two\x85three", "four"]

@@ -279,3 +279,7 @@ def test_conditioned_draws_are_quantiles_of_the_allowed_draws() -> None:
     assert of_two == pytest.approx([17.5, 10.0, 20.0, 12.5])
     assert again == pytest.approx([12.5, 20.0, 10.0, 17.5])
     assert conditioned(values, [every, every]).tolist() == values.tolist()
+
+
+def test_the_length_of_rates_by_position_has_the_targets_own_token() -> None:
+    assert Run.of(3, tpot=4.1, rates=(0.8, 0.6, 0.4)).length == pytest.approx(2.8)

@@ -10,8 +10,16 @@ from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import speed_up
 from simulator.cost.cost import Ratio
 from simulator.cost.curves import CostModel
-from simulator.schemes.tree_choice import Passes, choose_tree, fastest_trees
-from simulator.schemes.trees import TreeAcceptance, chain, depths_and_ranks
+from simulator.cost.fitted.by_batch import cost_of_runs
+from simulator.cost.fitted.runs import LoadPoint, Run
+from simulator.schemes.tree_choice import (
+    Passes,
+    TreeChoice,
+    TreePlan,
+    choose_tree,
+    fastest_trees,
+)
+from simulator.schemes.trees import TreeAcceptance, chain, depths_and_ranks, draft_passes
 from tests.simulator.planned import planned
 
 RATES = [0.6, 0.15, 0.07, 0.04, 0.02]
@@ -122,3 +130,28 @@ def test_where_nothing_pays_the_choice_is_not_to_speculate(
 
 def test_of_trees_that_are_equally_fast_the_shallowest_stands() -> None:
     assert choose_tree([0.0, 0.0], FREE, max_nodes=4, max_depth=3).by_nodes[4].depth == 2
+
+
+def test_over_fitted_runs_a_tree_checks_its_nodes_at_the_fits_ratio() -> None:
+    """Beyond its runs, a fit's block of as many tokens as nodes is no time of checking."""
+    load = LoadPoint(1024)
+    runs = [Run(load, 0.010), Run(load, 0.008, 2, 2.0), Run(load, 0.0079, 4, 2.6)]
+    cost, shape = cost_of_runs(runs), (-1, -1, -1, -1, 0, 0, 1, 2, 4, 5)
+    block = Passes(cost, {1: 1e-3, 8: 2e-3}).of_trees({10: shape})
+    law, depth, base = cost.posterior, 3, cost.baseline_seconds
+    assert law is not None
+    drafting = float(cost.drafting_seconds(depth)) + sum(
+        1e-3 * (read - 1) / 7 for read in draft_passes(shape)
+    )
+    more = law.checking_ratio(load, 11) - law.checking_ratio(load, depth + 1)
+    checking = float(cost.checking_seconds(depth)) + float(more) * base
+    assert float(block.block_seconds(10)) == pytest.approx(drafting + checking)
+    assert checking != pytest.approx(float(cost.checking_seconds(10)), rel=0.01)
+
+
+def test_a_tree_that_is_no_faster_than_the_chain_is_not_the_fastest() -> None:
+    alone = TreePlan(chain(2), 2.0, 1.3)
+    for speed in (1.2, 1.3, 1.4):
+        tree = TreePlan((-1, -1), 1.9, speed)
+        choice = TreeChoice(best=tree, chain=alone, by_nodes={2: tree})
+        assert choice.fastest is (tree if speed > 1.3 else alone)

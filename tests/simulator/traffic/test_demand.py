@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 
-from simulator.traffic.demand import Demand, Requests
+from simulator.traffic.demand import Demand, Requests, SimulationResult
 from simulator.traffic.trace import read_trace
 
 
@@ -35,3 +35,10 @@ def test_arrivals_come_at_their_rate() -> None:
     found = Demand(10, 20).arrivals(4.0, 40_000, seed=0)
     assert found.rate == pytest.approx(4.0, rel=0.025)
     assert np.array_equal(found.seconds, Demand(10, 20).arrivals(4.0, 40_000, seed=0).seconds)
+
+
+def test_times_between_tokens_are_counted_after_the_first_token() -> None:
+    requests = Requests(np.zeros(4), np.full(4, 9), np.array([5, 3, 1, 2]))
+    first = np.array([1.0, 1.0, 1.0, 2.0])
+    served = SimulationResult(requests, first, first + np.array([8.0, 4.0, 0.0, 3.0]), 0)
+    assert served.token_seconds == pytest.approx([2.0, 2.0, np.nan, 3.0], nan_ok=True)

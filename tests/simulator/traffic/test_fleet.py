@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from simulator.traffic.events import serve
 from simulator.traffic.fleet import Fleet, Goal, Replica
 from simulator.traffic.limit import in_turn
 from simulator.traffic.promise import binding, limits_at, promise
+from simulator.traffic.saved import saved_gpus
 from simulator.traffic.server import Doubt
 from simulator.traffic.sizing import size
 from simulator.traffic.steady import steady
@@ -147,6 +149,14 @@ def test_doubt_is_carried_to_the_number_of_gpus() -> None:
     assert known.drawn_gpus is not None
     assert known.drawn_gpus.tolist() == 3 * [known.gpus]
     assert abs(half - known.gpus) <= 1
+
+
+def test_no_gpu_saved_is_no_gain() -> None:
+    inf = np.inf
+    plain = SimpleNamespace(gpus=4, drawn_gpus=np.array([4.0, 4.0, 4.0, inf, inf]))
+    best = SimpleNamespace(gpus=3, drawn_gpus=np.array([4.0, 3.0, 5.0, 2.0, inf]))
+    saved = saved_gpus(best, plain)
+    assert (saved.gpus, saved.low, saved.high, saved.probability) == (1, -1, inf, 0.4)
 
 
 def test_gpus_that_suffice_surely_come_before_fewer_that_may_not() -> None:

@@ -172,6 +172,15 @@ def test_a_run_with_drafts_that_ended_early_costs_its_drafted_tokens() -> None:
     assert curve[7]["improvement_factor"] < 1
 
 
+def test_a_run_to_keep_is_the_advice_of_text_and_json() -> None:
+    """Drafts of 3.3 tokens on average gain half; whole drafts are expected to gain less."""
+    words = "--run gamma=0,tpot=15 --run gamma=8,tpot=10,accepted=2000/3300,tokens=3000"
+    plan, text = planned(words), run(words).stdout
+    assert plan["kept"]["gamma"] == plan["advised_gamma"] == 8
+    assert "\nKeep K = 8 " in text
+    assert plan["optimal_gamma"] != 8
+
+
 BATCHES = (
     "--run gamma=0,tpot=7.1 --run gamma=3,tpot=3.9,rates=0.82/0.61/0.42 "
     "--run gamma=0,tpot=12,batch=32 --run gamma=3,tpot=9.5,rates=0.82/0.61/0.42,batch=32"
