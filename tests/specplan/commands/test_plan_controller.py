@@ -1,8 +1,8 @@
 """`plan --controller`: a server that chooses K, against fixed drafts that were run."""
 
-import json
 import math
 from functools import cache
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 import specplan as sp
 from simulator.choice.controlled import ControllerGain, pays_from
 from specplan.main import main
+from tests.specplan.plan_inputs import both
 
 # Tokens per second of all sequences by concurrency: without speculation, at K = 7, with adaptive
 # verification (DeepSeek-V4-Flash with DSpark on ROCm: vLLM, pull request 52362).
@@ -42,9 +43,14 @@ def plan(*words: str) -> Result:
     return CliRunner().invoke(main, ["plan", *words])
 
 
+@cache
+def compared() -> tuple[dict[str, Any], str]:
+    """Returns the JSON object and the text of the plan of all runs."""
+    return both(" ".join([*RUNS, *CHOSEN]))
+
+
 def test_gains_over_a_fixed_k_are_the_ratios_of_the_measured_speeds() -> None:
-    result = plan(*RUNS, *CHOSEN, "--json")
-    data = json.loads(result.stdout)["controller"]
+    data = compared()[0]["controller"]
     assert [row["batch"] for row in data["over_one_k"]] == list(PUBLISHED)
     reach = math.exp(1.6449 * math.hypot(0.02, 0.02))
     for row, (_, fixed, adaptive) in zip(data["over_one_k"], PUBLISHED.values(), strict=True):
@@ -61,7 +67,7 @@ def test_gains_over_a_fixed_k_are_the_ratios_of_the_measured_speeds() -> None:
 
 
 def test_the_sentence_names_where_it_pays_and_the_servers_flags() -> None:
-    text = " ".join(plan(*RUNS, *CHOSEN).stdout.split())
+    text = " ".join(compared()[1].split())
     assert "The server's controller pays from batch 45 on over K = 7, the best fixed K: " in text
     assert "+69.7 % (+62.0 to +77.8) at batch 256 and -8.3 % (-12.4 to -3.9) at batch 8." in text
     assert 'on vllm: "enable_adaptive_verification": true' in text
@@ -83,9 +89,9 @@ def test_python_says_the_same_of_a_controller() -> None:
         runs.append(sp.Run.of(7, batch=batch, tpot=1e3 * batch / fixed, length=4))
         chosen.append(sp.Run.of(0, batch=batch, tpot=1e3 * batch / adaptive))
     report = sp.plan(sp.Runs(runs)).against_controller(chosen)
-    data = json.loads(plan(*RUNS, *CHOSEN, "--json").stdout)["controller"]
-    assert report.json()["pays_from"] == data["pays_from"]
-    assert str(report) in plan(*RUNS, *CHOSEN).stdout
+    data, text = compared()
+    assert report.json()["pays_from"] == data["controller"]["pays_from"]
+    assert str(report) in text
     with pytest.raises(ValueError, match="`controller` needs costs of a server"):
         sp.plan(sp.Iid(0.8), sp.Ratio(0.05)).against_controller(chosen)
 
