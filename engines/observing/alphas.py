@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtrc, xlogy
 
 from engines.counting import RateInterval, rate_interval
@@ -69,8 +70,8 @@ def alpha_of_totals(accepted: int, *, drafted: int, drafts: int, gamma: int) -> 
     gamma: drafted tokens of a block that is not cut short, at least 1.
     """
     fewest = drafted / gamma
-    lower = _of_whole_blocks(accepted, max(drafts, fewest), gamma)
-    return replace(lower, high=_of_whole_blocks(accepted, fewest, gamma).high)
+    lower, upper = _of_whole_blocks(accepted, np.array([max(drafts, fewest), fewest]), gamma)
+    return replace(lower, high=upper.high)
 
 
 def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
@@ -109,18 +110,24 @@ def alpha_spread(requests: Sequence[RequestCounts]) -> float | None:
     return math.sqrt(max(squares - chance, 0.0) / weight) if weight > 0 else None
 
 
-def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> RateInterval:
-    """Returns α if all blocks draft γ tokens; its interval encloses intervals of two methods."""
+def _of_whole_blocks(accepted: int, blocks: NDArray[np.float64], gamma: int) -> list[RateInterval]:
+    """Returns α if all blocks draft γ tokens; its interval encloses intervals of two methods.
+
+    blocks: possible numbers of blocks, shape (n,); one result for each.
+    """
     # The first method uses the standard deviation of a block's number of accepted tokens. The
     # second is Wilson's, for accepted tokens and the expected number of blocks with a rejected
     # token. It also holds if no or all tokens were accepted.
-    fraction = accepted / (gamma * blocks)
-    value = float(alpha_from_accepted_fraction(min(1.0, fraction), gamma))
-    stands = value ** np.arange(1, gamma + 1)
-    mean = float(stands.sum())
-    square = float(((2 * np.arange(1, gamma + 1) - 1) * stands).sum())
-    reach = deviations() * float(np.sqrt(max(square - mean**2, 0) / blocks)) / gamma
-    wilson = rate_interval(accepted, accepted + blocks * (1 - value**gamma))
-    ends = np.clip([fraction - reach, fraction + reach], 0, 1)
-    low, high = alpha_from_accepted_fraction(ends, gamma).tolist()
-    return RateInterval(value, min(wilson.low, low), max(wilson.high, high))
+    fractions, positions = accepted / (gamma * blocks), np.arange(1, gamma + 1)
+    values = alpha_from_accepted_fraction(np.minimum(1.0, fractions), gamma)
+    stands = values[:, None] ** positions
+    means, squares = stands.sum(axis=1), ((2 * positions - 1) * stands).sum(axis=1)
+    reach = deviations() * np.sqrt(np.maximum(squares - means**2, 0) / blocks) / gamma
+    ends = np.clip([fractions - reach, fractions + reach], 0, 1)
+    lows, highs = alpha_from_accepted_fraction(ends, gamma).tolist()
+    rejected = (blocks * (1 - values**gamma)).tolist()
+    wilson = [rate_interval(accepted, accepted + number) for number in rejected]
+    return [
+        RateInterval(value, min(known.low, low), max(known.high, high))
+        for value, known, low, high in zip(values.tolist(), wilson, lows, highs, strict=True)
+    ]

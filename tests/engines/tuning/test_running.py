@@ -63,11 +63,11 @@ def serving(made: MadeServer) -> AbstractContextManager[str]:
     return web_server({"/health": "{}", "/props": json.dumps({"build_info": "b1"})}, answer)
 
 
-def request(url: str, tmp_path: Path, **settings: Any) -> TuneServer:
+def request(url: str, tmp_path: Path, *, tokens: int = 200, **settings: Any) -> TuneServer:
     prompts = tmp_path / "prompts.txt"
     prompts.write_text("one prompt\nanother one\na third\n")
     how = Tuning(
-        text=PromptSettings(prompts=str(prompts), max_new_tokens=200),
+        text=PromptSettings(prompts=str(prompts), max_new_tokens=tokens),
         timing=TimingSettings(repeats=1),
         output=tmp_path / "tuned.json",
         **settings,
@@ -137,7 +137,7 @@ def test_a_live_server_that_ignores_requests_is_measured_as_it_runs(
     gamma: int, llama_cpp: LlamaCpp, tmp_path: Path
 ) -> None:
     with llama_cpp.serve(Setting(gamma)) as server:
-        found = tune(request(server.url, tmp_path))
+        found = tune(request(server.url, tmp_path, tokens=40))
     [row] = found.rows
     assert (row.gamma, found.together) == (gamma, False)
     assert found.next_gamma is not None
