@@ -1,10 +1,13 @@
 """A page: one HTML file that contains its style, scripts, charts and numbers."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import date
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from estimator.profiles.parts import Alpha, Estimate
 from estimator.profiles.profile import Improvement
@@ -20,6 +23,9 @@ from specplan.reports.page.profiles import Flags, answer, profiles_section, rank
 from specplan.reports.page.sizes import size_section
 from specplan.reports.page.traffic import burst_section, traffic_section
 from specplan.reports.page.tunings import tuned_of, tuning_section
+
+if TYPE_CHECKING:
+    import jinja2
 
 HERE = Path(__file__).parent
 LIBRARY = HERE / "echarts" / "echarts.common.min.js"
@@ -64,23 +70,15 @@ def page(sections: Sequence[Section], *, title: str, reload: int | None = None) 
 
     reload: seconds after which the page loads itself again; None: never.
     """
-    import jinja2
     from markupsafe import Markup
 
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     charts = {
         f"part-{at}-{chart.key}": asdict(chart)
         for at, part in enumerate(sections, 1)
         for chart in part.charts
     }
     grids = {f"part-{at}": part.explorer for at, part in enumerate(sections, 1) if part.explorer}
-    return environment.get_template("page.html").render(
+    return _template().render(
         title=title,
         sections=sections,
         number=number,
@@ -89,6 +87,21 @@ def page(sections: Sequence[Section], *, title: str, reload: int | None = None) 
         library=Markup(LIBRARY.read_text(encoding="utf-8")),
         data={"charts": charts, "explorers": grids},
     )
+
+
+@cache
+def _template() -> jinja2.Template:
+    """Returns the page's template, compiled once: a live page is written every few seconds."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html")
 
 
 def page_json(inputs: Inputs, sections: Sequence[Section], exported: Flags) -> dict[str, Any]:
