@@ -48,6 +48,14 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> OnnxRuntime:
         return OnnxRuntime.of_models(stated, EngineSettings("onnxruntime", threads=1))
 
 
+@pytest.fixture(scope="module")
+def plain_texts(engine: OnnxRuntime) -> list[tuple[int, ...]]:
+    """Returns the greedy texts of the target without drafts."""
+    with engine.serve(Setting(0)) as server:
+        plain = run_of(server, PROMPTS, tokens=TOKENS, speculative=False)
+    return [text.tokens for text in plain.completions]
+
+
 def run_here(command: list[str], **settings: object) -> subprocess.CompletedProcess[str]:
     """Runs a command `python -m MODULE …` in this process."""
     python, option, module, *arguments = command
@@ -61,14 +69,12 @@ def run_here(command: list[str], **settings: object) -> subprocess.CompletedProc
 
 @pytest.mark.parametrize("gamma", [1, GAMMA, 8])
 def test_greedy_texts_and_rounds_are_the_replay_of_the_models(
-    engine: OnnxRuntime, gamma: int
+    engine: OnnxRuntime, plain_texts: list[tuple[int, ...]], gamma: int
 ) -> None:
-    with engine.serve(Setting(0)) as server:
-        plain = run_of(server, PROMPTS, tokens=TOKENS, speculative=False)
     with engine.serve(Setting(gamma, "sampled")) as server:
         own = run_of(server, PROMPTS, tokens=TOKENS)
     texts = [text.tokens for text in own.completions]
-    assert texts == [text.tokens for text in plain.completions]
+    assert texts == plain_texts
     scores = LOCAL(list(zip(PROMPTS, texts, strict=True)), 0.0)
     assert all((target.ranks == 1).all() for target, _ in scores)
     expected = sum(
@@ -98,12 +104,13 @@ def test_sampled_rounds_accept_as_the_models_laws_allow(engine: OnnxRuntime) -> 
 
 @pytest.mark.parametrize("gamma", [0, 1, GAMMA, 8])
 def test_the_id_that_ends_texts_does_not_end_ours(
-    engine: OnnxRuntime, gamma: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    engine: OnnxRuntime,
+    plain_texts: list[tuple[int, ...]],
+    gamma: int,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
-    with engine.serve(Setting(0)) as server:
-        plain = run_of(server, PROMPTS, tokens=TOKENS, speculative=False)
-    texts = [text.tokens for text in plain.completions]
-    [(common, times)] = Counter(chain(*texts)).most_common(1)
+    [(common, times)] = Counter(chain(*plain_texts)).most_common(1)
     assert times > len(PROMPTS)
     target, draft = (str(Path(engine.target, name).resolve()) for name in ("target", "draft"))
     other = OnnxRuntime(target, draft, tmp_path, 1)
@@ -114,7 +121,7 @@ def test_the_id_that_ends_texts_does_not_end_ours(
     monkeypatch.setattr(other, "_end", common)
     with other.serve(Setting(gamma, "sampled")) as server:
         own = run_of(server, PROMPTS, tokens=TOKENS, speculative=gamma > 0)
-    assert [text.tokens for text in own.completions] == texts
+    assert [text.tokens for text in own.completions] == plain_texts
     # A round counts no more tokens than it emitted; only the last may draft behind the text.
     assert own.total.accepted <= own.decoded + gamma * len(PROMPTS)
     if gamma > 0:

@@ -28,14 +28,22 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> OpenVino:
     return OpenVino.of_models(models, EngineSettings("openvino", threads=1))
 
 
-@pytest.mark.parametrize("gamma", [1, GAMMA, 8])
-def test_greedy_texts_and_blocks_are_the_replay_of_the_models(engine: OpenVino, gamma: int) -> None:
+@pytest.fixture(scope="module")
+def plain_texts(engine: OpenVino) -> list[tuple[int, ...]]:
+    """Returns the greedy texts of the target without drafts."""
     with engine.serve(Setting(0)) as server:
         plain = run_of(server, PROMPTS, tokens=TOKENS, speculative=False)
+    return [text.tokens for text in plain.completions]
+
+
+@pytest.mark.parametrize("gamma", [1, GAMMA, 8])
+def test_greedy_texts_and_blocks_are_the_replay_of_the_models(
+    engine: OpenVino, plain_texts: list[tuple[int, ...]], gamma: int
+) -> None:
     with engine.serve(Setting(gamma, "sampled")) as server:
         own = run_of(server, PROMPTS, tokens=TOKENS)
     texts = [text.tokens for text in own.completions]
-    assert texts == [text.tokens for text in plain.completions]
+    assert texts == plain_texts
     scores = LOCAL(list(zip(PROMPTS, texts, strict=True)), 0.0)
     assert all((target.ranks == 1).all() for target, _ in scores)
     along = [acceptance(*pair, draft_sampling="sampled", temperature=0.0)[1:] for pair in scores]
@@ -51,10 +59,10 @@ def test_greedy_texts_and_blocks_are_the_replay_of_the_models(engine: OpenVino, 
     assert {text.first for text in own.completions} == {1}
 
 
-def test_the_engines_own_scores_are_the_models(engine: OpenVino) -> None:
-    with engine.serve(Setting(0)) as server:
-        tokens = run_of(server, PROMPTS[:1], tokens=TOKENS).completions[0].tokens
-    text = (PROMPTS[0], (*tokens, 1000))
+def test_the_engines_own_scores_are_the_models(
+    engine: OpenVino, plain_texts: list[tuple[int, ...]]
+) -> None:
+    text = (PROMPTS[0], (*plain_texts[0], 1000))
     for model, expected in zip(("target", "draft"), LOCAL([text], 1.0)[0], strict=True):
         with engine.serve(Setting(0, model=model)) as server:
             own = server.score(*text)
