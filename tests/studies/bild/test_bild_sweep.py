@@ -55,7 +55,8 @@ def greedy() -> Sweep:
 
 @pytest.fixture(scope="module")
 def sampled() -> Sweep:
-    return swept(1.0, grid=LITTLE)
+    """Returns a sweep with references."""
+    return swept(1.0, ["1 2 3 4"] * len(PROMPTS), grid=LITTLE)
 
 
 def bild(result: Sweep, fallback: float, rollback: float | None) -> BildRow:
@@ -154,11 +155,10 @@ def test_no_row_of_the_front_is_beaten_and_every_other_is(greedy: Sweep) -> None
         assert row.pareto == (better == [])
 
 
-def test_references_give_bleu_and_must_be_as_many_as_prompts() -> None:
-    result = swept(0.0, ["1 2 3 4"] * len(PROMPTS), grid=LITTLE)
-    assert result.metric == "bleu"
+def test_references_give_bleu_and_must_be_as_many_as_prompts(sampled: Sweep) -> None:
+    assert sampled.metric == "bleu"
     names = {"bleu", "rouge_l", "exact", "agreement", "log_likelihood"}
-    assert set(result.rows[0].quality) == names
+    assert set(sampled.rows[0].quality) == names
     with pytest.raises(ValueError, match="references must be as many as the prompts, 4, got 1"):
         swept(0.0, ["1 2 3 4"])
 
