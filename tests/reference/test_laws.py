@@ -18,6 +18,7 @@ from transformers import (
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws import (
     Dense,
+    Laws,
     OneHot,
     Sampling,
     concatenate,
@@ -301,14 +302,27 @@ def test_a_greedy_law_keeps_the_logits_behind_each_row_wherever_it_goes() -> Non
         (laws.first(2), [0, 1]),
         (laws.at(torch.tensor([2, 0])), [2, 0]),
         (concatenate([laws.first(1), laws.at(torch.tensor([2]))]), [0, 2]),
+        (laws.split()[1], [1]),
     ):
         assert isinstance(part, OneHot)
         assert part.logits is not None
         assert part.logits.tolist() == logits[rows].tolist()
         assert part.tokens.tolist() == logits[rows].argmax(dim=-1).tolist()
-    for without in (bare.first(1), bare.at(torch.tensor([1])), concatenate([laws, bare])):
+    for without in (
+        bare.first(1), bare.at(torch.tensor([1])), concatenate([laws, bare]), bare.split()[2]
+    ):  # fmt: skip
         assert isinstance(without, OneHot)
         assert without.logits is None
+
+
+@pytest.mark.parametrize(
+    "laws", [OneHot(torch.tensor([2, 0, 1])), Dense(torch.eye(3)[:, [1, 2, 0]])], ids=type
+)
+def test_laws_split_into_one_for_each_position(laws: Laws) -> None:
+    parts = laws.split()
+    assert [part.dense(3).shape for part in parts] == [(1, 3)] * 3
+    assert torch.equal(torch.cat([part.dense(3) for part in parts]), laws.dense(3))
+    assert laws.first(0).split() == []
 
 
 LOGITS = torch.tensor([[0.5, 0.3, 0.15, 0.05]]).log()
