@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any, Literal
 
+from estimator.model_shapes.alike_layers import AlikeLayers
 from estimator.model_shapes.weights_and_caches import (
     count_weights,
     first_size,
@@ -165,7 +166,8 @@ def meta_pass(model: PreTrainedModel) -> tuple[Any, Mapping[str, int]]:
     """Returns the cache after a pass over a few tokens, and how often the pass used each matrix.
 
     The cache's tensors have shapes and no values. Uses are counted by the matrix's name, over all
-    modules that share the matrix. A matrix whose module was not called has no entry.
+    modules that share the matrix. A matrix whose module was not called has no entry. Layers that
+    are alike are computed once where that is possible.
     """
     import torch
     from torch import nn
@@ -187,23 +189,29 @@ def meta_pass(model: PreTrainedModel) -> tuple[Any, Mapping[str, int]]:
                 if parameter.dim() >= 2
             )
 
-    failed: list[Exception] = []
+    text = model.config.get_text_config(decoder=True)
+    alike = AlikeLayers(model, getattr(text, "layer_types", None))
     # Some models make tensors without a device, others compute with plain numbers.
     devices: tuple[AbstractContextManager[Any], ...] = (torch.device("meta"), nullcontext())
-    for device in devices:
+    failed: list[Exception] = []
+    for once, device in product([True, False] if alike.first else [False], devices):
         uses.clear()
+        layers = alike.once() if once else nullcontext()
         try:
-            with torch.no_grad(), device, register_module_forward_hook(use):
+            with torch.no_grad(), device, register_module_forward_hook(use), layers:
                 output = model(input_ids=ids, use_cache=True)
+            cache = getattr(output, "past_key_values", None)
+            if cache is None:
+                cache = getattr(output, "cache_params", None)
+            if once:
+                alike.copy_uses(uses)
+                alike.copy_caches(getattr(cache, "layers", []))
             break
         except Exception as error:
             failed.append(error)
     else:
-        why = _one_line(failed[0])
+        why = _one_line(failed[-len(devices)])
         raise ValueError(f"the cache of {name} cannot be counted without weights: {why}")
-    cache = getattr(output, "past_key_values", None)
-    if cache is None:
-        cache = getattr(output, "cache_params", None)
     if type(cache).__name__ != "DynamicCache":
         given = "no cache" if cache is None else type(cache).__name__
         raise ValueError(f"{name} must be a decoder with a cache of known layers, got {given}")

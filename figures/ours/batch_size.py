@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +94,9 @@ def default_load() -> FigureLoad:
 class BatchSize(Numbers):
     """The best γ and speed-ups by batch size.
 
-    gaining: for each fixed γ, the batch sizes at which this γ is faster than γ = 0, ascending.
+    gaining: for each fixed γ, the computed batch sizes at which this γ is faster than γ = 0,
+      ascending. All sizes that are drawn are computed, and all between two that are drawn where a
+      fixed γ begins or ends to gain.
     largest: the largest batch size, up to MAX_BATCH, that fits into memory.
     """
 
@@ -125,9 +128,15 @@ def compute(load: FigureLoad | None = None) -> BatchSize:
             f"{given.deployment.hardware.name}, and does not"
         )
     gammas = np.arange(1, cap + 1)
-    gains = {batch: given.speed_ups(batch, gammas) for batch in range(1, largest + 1)}
+    drawn = sorted(batch for batch in {*BATCHES, largest} if batch <= largest)
+    gains = {batch: given.speed_ups(batch, gammas) for batch in drawn}
+    for low, high in pairwise(drawn):
+        # Sizes that are not drawn matter where a fixed γ begins or ends to gain.
+        changed = (gains[low] > 1) != (gains[high] > 1)
+        if changed[np.subtract(FIXED_GAMMAS, 1)].any():
+            gains |= {batch: given.speed_ups(batch, gammas) for batch in range(low + 1, high)}
     points = []
-    for batch in sorted(batch for batch in {*BATCHES, largest} if batch <= largest):
+    for batch in drawn:
         factors = gains[batch]
         fixed = [float(factors[gamma - 1]) for gamma in FIXED_GAMMAS]
         best = first_best(gammas, factors)
@@ -142,7 +151,7 @@ def compute(load: FigureLoad | None = None) -> BatchSize:
         cells=tuple(points),
         load=given,
         gaining={
-            gamma: [batch for batch, factors in gains.items() if factors[gamma - 1] > 1]
+            gamma: sorted(batch for batch, factors in gains.items() if factors[gamma - 1] > 1)
             for gamma in FIXED_GAMMAS
         },
         largest=largest,

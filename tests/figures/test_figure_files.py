@@ -9,6 +9,7 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
@@ -87,12 +88,14 @@ def require_whole_and_apart(texts: list[tuple[Text, Bbox]], figure: Figure) -> N
     for text, box in texts:
         assert page.contains(box.x0, box.y0), text.get_text()
         assert page.contains(box.x1, box.y1), text.get_text()
-    for i, (text, box) in enumerate(texts):
-        for other, other_box in texts[i + 1 :]:
-            common = Bbox.intersection(box, other_box)
-            both = text.get_text(), other.get_text()
-            # Ends of two axes may share a corner; more than two dots each way is a collision.
-            assert common is None or min(common.width, common.height) < 2, both
+    extents = np.array([box.extents for _, box in texts])
+    low, high = extents[:, None, :2], extents[:, None, 2:]
+    common = np.minimum(high, high.swapaxes(0, 1)) - np.maximum(low, low.swapaxes(0, 1))
+    # Ends of two axes may share a corner; more than two dots each way is a collision.
+    one, other = np.nonzero(np.triu(common.min(axis=-1) >= 2, 1))
+    assert not one.size, [
+        (texts[i][0].get_text(), texts[j][0].get_text()) for i, j in zip(one, other, strict=True)
+    ]
 
 
 def visible_texts(figure: Figure) -> list[tuple[Text, Bbox]]:
