@@ -25,6 +25,7 @@ PARTS = 2
 TIMES = ("tpot_ms", "ttft_ms", "ms_per_token", "tokens_per_second")
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_inputs_are_answered_possibly_or_refused_in_a_line(
     part: int, tmp_path: Path
