@@ -61,7 +61,7 @@ def of_traffic(limit: str) -> list[tuple[int, int]]:
 def of_trees(limit: str) -> list[tuple[int, int]]:
     ranks = "--acceptance-by-rank 0.97,0.02"
     batches = ",".join(map(str, BATCHES))
-    found = run_json(f"{PAIR} {ranks} --batch {batches} --max-nodes 32 {limit}", command="tree")
+    found = run_json(f"{PAIR} {ranks} --batch {batches} --max-nodes 16 {limit}", command="tree")
     for row in found["rows"]:
         for by_node in row["by_nodes"]:
             beyond = row["batch"] * (by_node["nodes"] + 1) > most_of(limit)

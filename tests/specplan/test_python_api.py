@@ -86,7 +86,9 @@ def test_the_import_loads_nothing_heavy_and_planning_no_torch(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("few_requests")
-def test_every_block_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_block_of_the_page_runs_and_is_what_commands_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert len(BLOCKS) == 14
     (tmp_path / "docs").symlink_to(ROOT / "docs")
@@ -94,6 +96,15 @@ def test_every_block_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     for block in BLOCKS:
         exec(block, names)
     assert (tmp_path / "plan.png").stat().st_size > 10_000
+    # What the page measured, validated and tuned with two texts.
+    file = tmp_path / "profile.json"
+    assert sp.plan(sp.Recorded(file)).json() == sp.plan(sp.Recorded(file), sp.Recorded(file)).json()
+    ours = plain(sp.plan(sp.Recorded(file), sp.Ratio(0.1)).json())
+    assert ours == answered("plan", "--profile", str(file), "--c", "0.1")
+    assert [row.gamma for row in names["validation"].rows] == [2]
+    assert names["row"].identical_to_target
+    tuned = names["tuned"]
+    assert {row.gamma for row in tuned.rows} >= {0, tuned.advised[0].gamma}
 
 
 def test_the_calls_that_the_page_does_not_run_fit_the_functions() -> None:
@@ -208,21 +219,6 @@ def test_runs_of_several_batches_are_planned_for_one() -> None:
     assert both.schedule[-1].last_batch == 16
     ours = plain(sp.plan(sp.Runs(runs, batch=16)).json())
     assert ours == answered("plan", *options, "--batch", "16")
-
-
-def test_measured_validated_and_tuned_with_prompts_in_a_list(tmp_path: Path) -> None:
-    file = tmp_path / "profile.json"
-    profile = sp.measure(prompts=TEXTS, max_gamma=2, output=file)
-    assert profile is not None
-    assert profile.alpha.prompts == 2
-    assert sp.plan(sp.Recorded(file)).json() == sp.plan(sp.Recorded(file), sp.Recorded(file)).json()
-    ours = plain(sp.plan(sp.Recorded(file), sp.Ratio(0.1)).json())
-    assert ours == answered("plan", "--profile", str(file), "--c", "0.1")
-    [found] = sp.validate(prompts=TEXTS, gammas=[2], temperatures=[0])
-    assert [row.gamma for row in found.rows] == [2]
-    assert found.rows[0].identical_to_target
-    tuned = sp.tune(prompts=TEXTS, search=sp.Tuning(max_gamma=2))
-    assert {row.gamma for row in tuned.rows} >= {0, tuned.advised[0].gamma}
 
 
 def test_a_profile_object_is_planned_as_its_file(tmp_path: Path) -> None:
