@@ -145,12 +145,12 @@ def from_counts(
     lengths = {} if several else _lengths(counted)
     odd = () if elsewhere > 0 else rising(lengths)
     sharper = 1.0 if odd else _SHARPER
-    likeliest = most_probable(mean, law, data, measured, sharper**2 * noise)
-    rates = rates_of(likeliest[:-1])
     observed = max((counts.gamma for counts in counted), default=0)
     known = np.array([]) if several else _pooled(counted)
+    likeliest = most_probable(mean, law, data, measured, sharper**2 * noise, _logits(known))
+    rates = rates_of(likeliest[:-1])
     rates[: len(known)] = known
-    likeliest[:-1] = logits_of(np.clip(rates, DOUBTED, 1 - DOUBTED))
+    likeliest[:-1] = _logits(rates)
     logs, slopes = log_lengths_of(likeliest, data)
     off = (measured - logs) / np.sqrt(np.diag(noise))
     wider = np.maximum(np.abs(off), 1.0)
@@ -187,9 +187,15 @@ def rates_of_each(counted: Sequence[Accepted], draft_class: str | None) -> Float
     mean, law = _law(rate_prior(draft_class))
     measured = np.array([counts.logs for counts in counted])
     noise = _SHARPER**2 * np.array([counts.noise() for counts in counted])
-    rates = rates_of(most_probable(mean, law, [(counted[0], 0.0)], measured, noise)[:, :-1])
-    rates[:, : counted[0].gamma] = [_pooled([counts]) for counts in counted]
+    known = np.array([_pooled([counts]) for counts in counted])
+    data = [(counted[0], 0.0)]
+    rates = rates_of(most_probable(mean, law, data, measured, noise, _logits(known))[:, :-1])
+    rates[:, : counted[0].gamma] = known
     return rates
+
+
+def _logits(rates: Floats) -> Floats:
+    return logits_of(np.clip(rates, DOUBTED, 1 - DOUBTED))
 
 
 def _law(prior: RatePrior) -> tuple[Floats, Floats]:

@@ -89,7 +89,12 @@ Placed = Sequence[tuple[Accepted, float]]
 
 
 def most_probable(
-    mean: Floats, law: Floats, data: Placed, measured: Floats, noise: Floats
+    mean: Floats,
+    law: Floats,
+    data: Placed,
+    measured: Floats,
+    noise: Floats,
+    near: Floats | None = None,
 ) -> Floats:
     """Returns the most probable logits of rates, then their change with the context's logarithm.
 
@@ -106,6 +111,8 @@ def most_probable(
 
     mean, law: m and P. measured, noise: logarithms y of the counted mean tokens per block, shape
     (n,), and R, (n, n); of k problems with the same γ and contexts, (k, n) and (k, n, n).
+    near: logits of the first rates, close to the most probable, where the search starts, shape (i,)
+    or (k, i); None: m. From m it may end at another, less probable place.
     """
     whole = np.linalg.cholesky(law + LEAST * np.eye(len(law)))
     # L is lower triangular: no count depends on u of a position behind all counts, which stays 0.
@@ -123,6 +130,10 @@ def most_probable(
         return misfit[..., 0], weigh @ slopes @ root
 
     normals, damping = np.zeros((len(left), len(used))), np.ones((len(left), 1))
+    if near is not None:
+        first = slice(near.shape[-1])
+        from_mean = np.atleast_2d(near) - start[first]
+        normals[:, first] = np.linalg.solve(root[first, first], from_mean.T).T
     misfit, turned = misfits(normals)
     for _ in range(_STEPS):
         curvature = one + turned.mT @ turned
