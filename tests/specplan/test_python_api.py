@@ -96,7 +96,7 @@ def test_every_block_of_the_page_runs_and_is_what_commands_answer(
     for block in BLOCKS:
         exec(block, names)
     assert (tmp_path / "plan.png").stat().st_size > 10_000
-    # What the page measured, validated and tuned with two texts.
+    # The page measured, validated and tuned with two texts.
     file = tmp_path / "profile.json"
     assert sp.plan(sp.Recorded(file)).json() == sp.plan(sp.Recorded(file), sp.Recorded(file)).json()
     ours = plain(sp.plan(sp.Recorded(file), sp.Ratio(0.1)).json())
