@@ -289,5 +289,5 @@ def test_counts_without_a_context_hold_at_every_context() -> None:
 
 def test_a_rate_of_one_after_a_small_rate_leaves_later_rates_possible() -> None:
     """A search that starts at the prior ends at another, far less probable estimate."""
-    found = from_counts([Accepted.of_rates([1 / 3, 1 / 3, 0.309, 0.276])])
-    assert min(found.conditional[4:]) > 0.8
+    acceptance = from_counts([Accepted.of_rates([1 / 3, 1 / 3, 0.309, 0.276])])
+    assert min(acceptance.conditional[4:]) > 0.8
