@@ -75,9 +75,14 @@ def compare_command(
         click.echo(f"Wrote {output}")
     sides = {f"{side} = {draft.draft}": file for side, draft, file in
              zip("AB", (comparison.a, comparison.b), files, strict=True)}  # fmt: skip
-    flags = {f"{side}, {server}": text for side, file in sides.items() if isinstance(file, Profile)
-             for server, text in exported(file).items()}  # fmt: skip
-    shown.draw(lambda: comparison_json(comparison) | {"flags": flags})
+
+    def whole() -> dict[str, Any]:
+        profiles = {side: file for side, file in sides.items() if isinstance(file, Profile)}
+        flags = {f"{side}, {server}": text for side, file in profiles.items()
+                 for server, text in exported(file).items()}  # fmt: skip
+        return {**comparison_json(comparison), "flags": flags}
+
+    shown.draw(lambda: comparison_json(comparison), whole)
 
 
 def _text(comparison: Comparison) -> str:

@@ -33,7 +33,7 @@ class Printed:
         """Returns the JSON object that the command writes to a file."""
         return data
 
-    def draw(self, data: Callable[[], Any]) -> None:
+    def draw(self, data: Callable[[], Any], whole: Callable[[], Any]) -> None:
         """Writes further files of the answer: none, unless it is `Pictured`."""
 
 
@@ -91,13 +91,16 @@ class Pictured(Printed, Paged):
             return data
         return {**data, "command": command}
 
-    def draw(self, data: Callable[[], Any]) -> None:
-        """Writes the page and the picture of a JSON object, if the user stated files for them."""
+    def draw(self, data: Callable[[], Any], whole: Callable[[], Any]) -> None:
+        """Writes the page and the picture of a JSON object, if the user stated files for them.
+
+        whole: returns the JSON object with what only pages show, such as the grid of sliders.
+        """
         if self.page is None and self.plot is None:
             return
         from specplan.reports.page.shown import section_of, write_page, write_plot
 
-        section = section_of(self.stated(data()))
+        section = section_of(self.stated((data if self.page is None else whole)()))
         for write, path in ((write_page, self.page), (write_plot, self.plot)):
             if path is not None:
                 write(section, path)
@@ -131,7 +134,7 @@ def answer(
         from estimator.writing import write_json
 
         write_json(form.stated(whole()), output)
-    form.draw(whole)
+    form.draw(data, whole)
 
 
 json_option = declared(Printed)["as_json"]

@@ -4,6 +4,7 @@ import html
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import click
 import pytest
@@ -11,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main
-from specplan.options.answer import stated_command
+from specplan.options.answer import Pictured, answer, stated_command
 from tests.specplan.made_profiles import made_profile
 
 pytestmark = pytest.mark.usefixtures("few_requests")
@@ -60,6 +61,16 @@ def written(name: str, folder: Path) -> tuple[str, Any]:
         assert (folder / f"{name}{suffix}").read_bytes().startswith(STARTS[suffix])
     data = json.loads(file.read_text()) if file.exists() else None
     return html.unescape(page.read_text(encoding="utf-8")), data
+
+
+def test_a_picture_without_a_page_computes_no_sliders(tmp_path: Path) -> None:
+    plan = json.loads(run(f"{COMMANDS['plan']} --json").stdout)
+    plot, further = tmp_path / "a.svg", Mock(return_value={})
+    answer(lambda: plan, str, form=Pictured(plot=plot), further=further)
+    assert plot.read_bytes().startswith(b"<?xml")
+    further.assert_not_called()
+    answer(lambda: plan, str, form=Pictured(page=tmp_path / "a.html"), further=further)
+    further.assert_called_once()
 
 
 @pytest.mark.parametrize("name", COMMANDS)
