@@ -10,11 +10,12 @@ PACKAGE := $(VENV)/.package
 TOOLS := $(VENV)/.tools
 SITE := $(VENV)/.site
 # What rests on the libraries' arithmetic and is fast: tested once more as on other processors.
-# Half of the simulator's time is 360 fits whose limits are far from any last bit. Refusals and the
-# catalogue of GPUs rest on no library.
+# Over half of the simulator's time is 810 fits whose limits are far from any last bit. Refusals and
+# the catalogue of GPUs rest on no library.
 NUMERIC := tests/simulator tests/ngram/rows tests/ngram/training \
 	tests/reference/test_laws.py tests/reference/test_verify.py \
 	--ignore=tests/simulator/choice/test_regret.py \
+	--deselect=tests/simulator/cost/test_posterior.py::test_ninety_percent_intervals_hold_on_simulated_deployments \
 	--ignore=tests/simulator/test_bad_input.py --ignore=tests/simulator/cost/test_hardware.py
 
 # Each worker, player and program that tests start would compile all anew.
