@@ -16,9 +16,11 @@ from estimator.progress import SILENT, Progress
 from estimator.requests import Measure
 from estimator.rule_names import acceptance_rule
 from estimator.settings import draft_sampling
-from estimator.timing.arms import probing, require_positions, run_arms
+from estimator.timing.arms import probing, require_positions, run_arms, without_draft
 from estimator.timing.batched import batch_module
 from estimator.timing.precision import timings
+from estimator.timing.rates import AGAIN, BASELINE
+from estimator.timing.text_parts import PartDecoder, text_parts
 from estimator.timing.threads import Processes, computing, these_processes
 from estimator.traces.measured_traces import Tracing, measure_traces, require_agreement
 from estimator.traces.scoring import known_verification
@@ -131,8 +133,8 @@ def _profile(
     loaded, tracing, under_load = ready
     prompts, repeats = loaded.prompts, request.timing.repeats
     gammas = measured_gammas(request.max_gamma)
-    arms, loads = probing(gammas), request.loads
-    planned = len(prompts) * repeats * (2 + len(arms))
+    arms, loads = {BASELINE: without_draft, AGAIN: without_draft} | probing(gammas), request.loads
+    planned = len(prompts) * repeats * len(arms)
     traced.expect(len(prompts))
     progress.expect(len(prompts) + planned + len(loads) * repeats)
 
@@ -144,8 +146,11 @@ def _profile(
         tracing, path=_place(request), processes=processes, progress=prompt_traced
     )
     every = timings(request, count=1, planned=planned, progress=progress)
-    subject = tracing.subject
-    [runs] = [run_arms(subject, prompts, arms, timing, least=len(prompts)) for timing in every]
+    parts = text_parts(loaded.target, prompts, [pair.ids for pair in traces])
+    timed = {arm: PartDecoder(decoder, parts) for arm, decoder in arms.items()}
+    [runs] = [
+        run_arms(tracing.subject, prompts, timed, timing, least=len(prompts)) for timing in every
+    ]
     how: dict[str, Any] = {"gammas": gammas, "repeats": repeats, "progress": progress.step}
     load = [
         load_times(loaded.target, under_load, batch=batch, context=context, **how)

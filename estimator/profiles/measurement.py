@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import cycle
 
 import numpy as np
 import torch
@@ -20,10 +21,22 @@ from estimator.profiles.profile import (
     TimesMs,
 )
 from estimator.prompts.prompts import prompts_hash
-from estimator.timing.rates import AGAIN, BASELINE, Runs, noise, out_of_order, priced, probes, timed
+from estimator.timing.batched import Prompts
+from estimator.timing.rates import (
+    AGAIN,
+    BASELINE,
+    Runs,
+    both_baselines,
+    noise,
+    out_of_order,
+    priced,
+    probes,
+    timed,
+)
 from estimator.traces.measured_traces import LIBRARIES, Tracing
 from estimator.traces.scoring import draft_sampling, known_verification
 from estimator.traces.traces import DRAFT_SAMPLINGS, TracePair, alpha, block_efficiency
+from reference.records import Generation
 from simulator.acceptance.acceptance import Iid
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.curve import speed_up
@@ -59,8 +72,9 @@ def make_profile(
     verification = known_verification(subject.rule)
     traces = [pair.under(drafting) for pair in pairs]
     judged = [trace.judged(verification, replayed) for trace in traces]
-    texts, gammas = timed(runs), measured_gammas(max_gamma)
-    cost, clock, gained = priced(texts), noise(texts), workloads.speed_ups(judged, texts, gammas)
+    clock, gammas = noise(timed(runs)), measured_gammas(max_gamma)
+    texts = both_baselines(timed(runs))
+    cost, gained = priced(texts), workloads.speed_ups(judged, texts, gammas)
     drafted = cost.observed_gamma is not None
     mean_alpha = alpha(traces)
     doubts = tuple(dict.fromkeys(out_of_order(texts, gammas).values()))
@@ -86,7 +100,7 @@ def make_profile(
             by_category=grouped(workloads.by_category(categories)),
             by_context=grouped(workloads.by_context(tracing.prompts)),
             prefill_ms={
-                passes: 1e3 * float(np.median([text.prefill_seconds for text in rows]))
+                passes: _prefill_ms(rows, tracing.prompts)
                 for passes, rows in (("target", texts[AGAIN]), ("target_and_draft", probes(texts)))
             },
             iid_check={
@@ -134,3 +148,13 @@ def make_profile(
     )
     advised = plan_of(profile, cost).advised_gamma
     return replace(with_intervals(profile), recommended_gamma=advised)
+
+
+def _prefill_ms(texts: Sequence[Generation], prompts: Prompts) -> float:
+    """Returns the median time of a prompt's pass; texts: of one decoder after another.
+
+    Texts of which a part was read with the prompt are left out.
+    """
+    pairs = zip(texts, cycle(prompts), strict=False)
+    whole = [text.prefill_seconds for text, ids in pairs if len(text.text) <= len(ids)]
+    return 1e3 * float(np.median(whole))

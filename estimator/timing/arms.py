@@ -55,7 +55,8 @@ def run_arms(
     a turn is a whole text. A text depends on seed, arm and prompt, so repeats differ only in time.
 
     prompts: if time runs out, the result has only the first of them.
-    speculative: decoders by name, without the baseline; see `probing` and `Speculative`.
+    speculative: decoders by name; see `probing` and `Speculative`. The names BASELINE and AGAIN
+      replace the decoder of the baseline.
     least: number of prompts that run even after the time limit.
     """
     decoders = {BASELINE: without_draft, AGAIN: without_draft, **speculative}

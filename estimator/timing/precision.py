@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from estimator.intervals import ratio_interval
 from estimator.progress import Progress, counted
 from estimator.settings import TimedPair
-from estimator.timing.rates import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Timed
+from estimator.timing.rates import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Timed, both_baselines
 from reference.records import Generation
 from simulator.numerics.intervals import median
 
@@ -68,11 +68,13 @@ def precision_percent(texts: Timed) -> float | None:
     this ratio between prompts gives the error of the sum over all prompts.
 
     The result is the largest error of any decoder. Decoders that were run only to measure costs are
-    ignored unless there are no others. None for a single prompt.
+    ignored unless there are no others; then both baselines count together. None for a single
+    prompt.
     """
     arms = [arm for arm in texts if arm not in (BASELINE, AGAIN)]
-    arms = [arm for arm in arms if not arm.startswith(PROBE)] or arms
-    baseline = _half_width(texts[BASELINE])
+    others = [arm for arm in arms if not arm.startswith(PROBE)]
+    arms = others or arms
+    baseline = _half_width(texts[BASELINE] if others else both_baselines(texts)[AGAIN])
     if baseline is None:
         return None
     known = [half for half in (_half_width(texts[arm]) for arm in arms) if half is not None]

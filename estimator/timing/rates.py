@@ -63,6 +63,16 @@ def priced(texts: Timed) -> CostModel:
     return fit_costs(texts[AGAIN], probes(texts))
 
 
+def both_baselines(texts: Timed) -> Timed:
+    """Returns the texts, with the blocks of both baselines under AGAIN, which prices use.
+
+    This is for texts that only measure costs: no measured speed-up then uses the baseline.
+    """
+    pairs = zip(texts[AGAIN], texts[BASELINE], strict=True)
+    both = [replace(again, blocks=again.blocks + first.blocks) for again, first in pairs]
+    return {**texts, AGAIN: both}
+
+
 def _block_means(texts: Sequence[Generation]) -> tuple[Seconds, Seconds, Seconds]:
     """Returns draft lengths, and for each the number of blocks and the mean seconds of their parts.
 

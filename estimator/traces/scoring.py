@@ -103,7 +103,7 @@ def trace_pair(
     samplings = list(dict.fromkeys([sampled, replace(sampled, temperature=0.0)]))
     options = ScoreOptions(samplings, LENIENCES, max_gamma)
     traces = _traces(subject, prompt, tokens, options, ahead)
-    return TracePair(traces[0], traces[-1])
+    return TracePair(traces[0], traces[-1], tuple(tokens))
 
 
 def _traces(

@@ -4,6 +4,7 @@ import base64
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +171,10 @@ def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
         "limits": np.array([pair.sampled.limit for pair in pairs]),
         "leniences": np.array(leniences, dtype=np.float64),
     }
-    columns: dict[str, Sequence[Any]] = {"drafted": [pair.sampled.drafted for pair in pairs]}
+    columns: dict[str, Sequence[Any]] = {
+        "ids": [pair.ids for pair in pairs],
+        "drafted": [pair.sampled.drafted for pair in pairs],
+    }
     for way in DRAFT_SAMPLINGS:
         of_way = [pair.under(way) for pair in pairs]
         lenient = [
@@ -190,18 +194,21 @@ def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
 
 def unpack(arrays: Mapping[str, NDArray[Any]]) -> dict[int, TracePair]:
     """Returns the traces, by the prompt's index, from arrays made by `pack`."""
-    pairs = map(TracePair, *(_of_way(arrays, way) for way in DRAFT_SAMPLINGS))
+    ids = [None if of_text is None else tuple(of_text.tolist()) for of_text in _of(arrays, "ids")]
+    pairs = map(TracePair, *(_of_way(arrays, way) for way in DRAFT_SAMPLINGS), ids)
     return dict(zip(arrays["prompts"].tolist(), pairs, strict=True))
+
+
+def _of(arrays: Mapping[str, NDArray[Any]], name: str, counts: str = "tokens") -> Sequence[Any]:
+    """Returns an array's part for each text, `counts` long; None if it was not recorded."""
+    if name not in arrays:
+        return [None] * len(arrays["tokens"])
+    return np.split(arrays[name], np.cumsum(arrays[counts])[:-1])
 
 
 def _of_way(arrays: Mapping[str, NDArray[Any]], way: DraftSampling) -> list[Trace]:
     """Returns the traces of sampled or argmax drafts; fields that were not recorded are None."""
-
-    def column(name: str, counts: str = "tokens") -> Sequence[Any]:
-        if name not in arrays:
-            return [None] * len(arrays["tokens"])
-        return np.split(arrays[name], np.cumsum(arrays[counts])[:-1])
-
+    column = partial(_of, arrays)
     confidence, continued, paths = f"{way}_confidence", f"{way}_own", f"{way}_paths"
     for values in (arrays.get(confidence), arrays.get(continued)):
         if values is not None and not ((values >= 0) & (values <= 1)).all():

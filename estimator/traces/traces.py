@@ -118,10 +118,12 @@ class TracePair:
 
     sampled: the draft samples at its own temperature, or at the target's if its own is 0.
     argmax: the draft takes its likeliest tokens, with a one-hot distribution; beta is p(argmax q).
+    ids: the text's ids, shape (N,); None in files of older versions, and for texts of servers.
     """
 
     sampled: Trace
     argmax: Trace
+    ids: tuple[int, ...] | None = None
 
     def under(self, draft_sampling: DraftSampling) -> Trace:
         return self.argmax if draft_sampling == "argmax" else self.sampled
