@@ -80,6 +80,20 @@ def test_a_profile_holds_the_measurements(tmp_path: Path) -> None:
     assert read_profile(tmp_path / "p.json") == profile
 
 
+def test_the_time_of_a_prompt_is_of_texts_that_begin_with_it() -> None:
+    tracing = traced()
+    runs = timed_runs(tracing, Timing())
+    # All texts but the first are decoded from a later position on.
+    read = {
+        arm: [[replace(text, text=(*text.text, *[1] * 99 * (row > 0)), prefill_seconds=row + 1.0)
+               for text in texts] for row, texts in enumerate(rows)]
+        for arm, rows in runs.items()
+    }  # fmt: skip
+    details = make_profile(tracing, measure_traces(tracing), read, draft="d").details
+    assert details is not None
+    assert details.prefill_ms == {"target": 1000.0, "target_and_draft": 1000.0}
+
+
 def test_prices_that_shrink_with_gamma_leave_a_profile_in_doubt() -> None:
     tracing = traced()
     pairs = measure_traces(tracing)

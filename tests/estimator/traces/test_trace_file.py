@@ -38,10 +38,11 @@ def pair(seed: int, *, tokens: int = 5, blocks: bool = False, confident: bool = 
             sure if confident else None,
         )
 
-    return TracePair(one(), one())
+    return TracePair(one(), one(), tuple(range(tokens)) if confident else None)
 
 
 def require_equal(one: TracePair, other: TracePair) -> None:
+    assert one.ids == other.ids
     for mine, yours in ((one.sampled, other.sampled), (one.argmax, other.argmax)):
         for name in ("beta", "ratio", "rank", "drafted", "limit", "alpha_by_lenience"):
             np.testing.assert_array_equal(getattr(mine, name), getattr(yours, name))
