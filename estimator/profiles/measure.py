@@ -20,7 +20,7 @@ from estimator.timing.arms import probing, require_positions, run_arms, without_
 from estimator.timing.batched import batch_module
 from estimator.timing.precision import timings
 from estimator.timing.rates import AGAIN, BASELINE
-from estimator.timing.text_parts import PartDecoder, text_parts
+from estimator.timing.text_parts import in_parts, text_parts
 from estimator.timing.threads import Processes, computing, these_processes
 from estimator.traces.measured_traces import Tracing, measure_traces, require_agreement
 from estimator.traces.scoring import known_verification
@@ -147,7 +147,7 @@ def _profile(
     )
     every = timings(request, count=1, planned=planned, progress=progress)
     parts = text_parts(loaded.target, prompts, [pair.ids for pair in traces])
-    timed = {arm: PartDecoder(decoder, parts) for arm, decoder in arms.items()}
+    timed = in_parts(arms, parts)
     [runs] = [
         run_arms(tracing.subject, prompts, timed, timing, least=len(prompts)) for timing in every
     ]

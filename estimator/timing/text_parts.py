@@ -8,8 +8,8 @@ sampled before.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import replace
+from functools import partial
 
 import torch
 
@@ -25,19 +25,12 @@ MOST_PARTS = 3
 LEAST_TOKENS = 16
 
 
-class TextPart(NamedTuple):
-    """The part of a text that is decoded after a prompt.
+Parts = Mapping[tuple[int, ...], tuple[Ids, int]]
+"""The part to decode after each prompt, by the prompt's ids; after other prompts the whole text.
 
-    read: ids before the part, which are read with the prompt.
-    tokens: number of tokens after which the last block ends, at least 1.
-    """
-
-    read: Ids
-    tokens: int
-
-
-Parts = Mapping[tuple[int, ...], TextPart]
-"""The part to decode after each prompt, by the prompt's ids; other prompts get whole texts."""
+A part is given by the ids before it, which are read with the prompt, and by the number of tokens,
+at least 1, after which its last block ends.
+"""
 
 
 def text_parts(target: Model, prompts: Prompts, texts: Sequence[Ids | None]) -> Parts:
@@ -59,25 +52,27 @@ def text_parts(target: Model, prompts: Prompts, texts: Sequence[Ids | None]) -> 
         if count > 1:
             part = number % count
             first, end = (at * len(text) // count for at in (part, part + 1))
-            parts[tuple(prompt)] = TextPart(text[:first], end - first)
+            parts[tuple(prompt)] = (text[:first], end - first)
     return parts
 
 
-@dataclass(frozen=True, slots=True)
-class PartDecoder:
-    """A decoder that starts another one, and ends its text after the prompt's part."""
+def in_parts(decoders: Mapping[str, Decoder], parts: Parts) -> dict[str, Decoder]:
+    """Returns decoders that start the given ones, and end a text after the prompt's part."""
+    # Equal decoders stay equal, so that they need one warm-up.
+    of_part = {decoder: partial(_begin, decoder, parts) for decoder in decoders.values()}
+    return {arm: of_part[decoder] for arm, decoder in decoders.items()}
 
-    decoder: Decoder
-    parts: Parts = field(hash=False)
 
-    def __call__(self, subject: Subject, prompt: Ids, generator: torch.Generator) -> Session:
-        if tuple(prompt) not in self.parts:
-            return self.decoder(subject, prompt, generator)
-        read, tokens = self.parts[tuple(prompt)]
-        left = max(subject.stopping.max_new_tokens - len(read), 1)
-        rest = replace(subject, stopping=replace(subject.stopping, max_new_tokens=left))
-        session = self.decoder(rest, [*prompt, *read], generator)
-        return replace(session, blocks=_first(session.blocks, tokens))
+def _begin(
+    decoder: Decoder, parts: Parts, subject: Subject, prompt: Ids, generator: torch.Generator
+) -> Session:
+    if tuple(prompt) not in parts:
+        return decoder(subject, prompt, generator)
+    read, tokens = parts[tuple(prompt)]
+    left = max(subject.stopping.max_new_tokens - len(read), 1)
+    rest = replace(subject, stopping=replace(subject.stopping, max_new_tokens=left))
+    session = decoder(rest, [*prompt, *read], generator)
+    return replace(session, blocks=_first(session.blocks, tokens))
 
 
 def _first(blocks: Iterator[Block], tokens: int) -> Iterator[Block]:

@@ -11,7 +11,7 @@ from estimator.timing.arms import probing, run_arms, without_draft
 from estimator.timing.batched import Ids, Prompts
 from estimator.timing.precision import Timing, precision_percent
 from estimator.timing.rates import AGAIN, BASELINE, Runs, both_baselines, priced, timed
-from estimator.timing.text_parts import LEAST_TOKENS, PartDecoder, text_parts
+from estimator.timing.text_parts import LEAST_TOKENS, in_parts, text_parts
 from reference.records import Generation
 from reference.speculative import Subject
 from tests.estimator.pairs import tiny_subject
@@ -24,19 +24,19 @@ TEXTS = [tuple((number + at) % 40 for at in range(TOKENS)) for number in range(6
 def test_parts_cover_the_whole_length_after_prompts_of_all_lengths() -> None:
     parts = text_parts(tiny_subject().target, PROMPTS, TEXTS)
     by_length = sorted(range(6), key=lambda number: len(PROMPTS[number]))
-    read = [parts[tuple(PROMPTS[number])].read for number in by_length]
+    read = [parts[tuple(PROMPTS[number])][0] for number in by_length]
     assert [len(ids) for ids in read] == [0, 16, 32, 0, 16, 32]
     assert read[2] == TEXTS[by_length[2]][:32]
-    assert {part.tokens for part in parts.values()} == {LEAST_TOKENS}
+    assert {tokens for _, tokens in parts.values()} == {LEAST_TOKENS}
 
 
 def test_few_prompts_and_short_texts_have_fewer_parts() -> None:
     target = tiny_subject().target
     two = text_parts(target, PROMPTS[:2], TEXTS[:2])
-    assert [(len(part.read), part.tokens) for part in two.values()] == [(0, 24), (24, 24)]
+    assert [(len(read), tokens) for read, tokens in two.values()] == [(0, 24), (24, 24)]
     shorter = [text[: TOKENS - 1] for text in TEXTS]
     parts = text_parts(target, PROMPTS, shorter).values()
-    assert sorted({(len(part.read), part.tokens) for part in parts}) == [(0, 23), (23, 24)]
+    assert sorted({(len(read), tokens) for read, tokens in parts}) == [(0, 23), (23, 24)]
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,7 @@ def test_an_encoder_decoder_decodes_whole_texts() -> None:
 def run_parts(subject: Subject, prompts: Prompts, texts: Sequence[Ids | None]) -> Runs:
     parts = text_parts(subject.target, prompts, texts)
     decoders = {BASELINE: without_draft, AGAIN: without_draft, **probing([1, 6])}
-    arms = {arm: PartDecoder(decoder, parts) for arm, decoder in decoders.items()}
-    return run_arms(subject, prompts, arms, Timing(), least=len(prompts))
+    return run_arms(subject, prompts, in_parts(decoders, parts), Timing(), least=len(prompts))
 
 
 def test_all_decoders_of_a_prompt_decode_its_part_with_full_drafts() -> None:
