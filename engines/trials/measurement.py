@@ -92,7 +92,8 @@ def _traces(scores: Pair, temperature: float) -> TracePair:
     ways = (
         acceptance(*scores, draft_sampling=way, temperature=temperature) for way in DRAFT_SAMPLINGS
     )
-    return TracePair(*(Trace(beta=a, ratio=a, drafted=None, limit=len(a)) for a in ways))
+    sampled, argmax = (Trace(beta=a, ratio=a, drafted=None, limit=len(a)) for a in ways)
+    return TracePair(sampled, argmax)
 
 
 def _counted(trial: Trial) -> DraftAcceptance:
