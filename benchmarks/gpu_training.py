@@ -62,7 +62,7 @@ PAPER = Plan(
     target_steps=2500, draft_steps=4000,
 )  # fmt: skip
 TINY = Plan(
-    Size(32, 64, 2, 2), Size(16, 32, 1, 2), vocabulary=300, positions=64,
+    Size(32, 64, 1, 2), Size(16, 32, 1, 2), vocabulary=300, positions=64,
     files="*.py", corpus_bytes=200_000, held_out=3, sequences=4, length=32,
     target_steps=4, draft_steps=4,
 )  # fmt: skip

@@ -38,21 +38,25 @@ def polish(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> tuple[Array, Array]:
       timed in a turn. Tables along the leading axes are polished separately.
     """
     left = np.log(np.asarray(seconds, dtype=np.float64))
+    middle_of = _median_of_known if np.isnan(left).any() else _median
     tasks, slowness = np.zeros(()), np.zeros(())
     for _ in range(sweeps):
-        medians = _median(left, -1)
+        medians = middle_of(left, -1)
         left, tasks = left - medians, tasks + medians
-        moved = _median(left, -2)
+        moved = middle_of(left, -2)
         left, slowness = left - moved, slowness + moved
-    middle = _median(slowness, -1)
+    middle = middle_of(slowness, -1)
     return np.exp(tasks + middle)[..., 0], np.exp(slowness - middle)[..., 0, :]
 
 
 def _median(values: Array, axis: int) -> Array:
+    """Returns medians along an axis, which keeps length 1."""
+    return np.expand_dims(median(values, axis), axis)
+
+
+def _median_of_known(values: Array, axis: int) -> Array:
     """Returns medians along an axis, which keeps length 1; NaN is ignored, without a warning."""
     known = ~np.isnan(values)
-    if known.all():
-        return np.expand_dims(median(values, axis), axis)
     ordered = np.sort(values, axis=axis)  # NaN comes last
     count = known.sum(axis=axis, keepdims=True)
     ends = (np.maximum(count - 1, 0) // 2, count // 2)

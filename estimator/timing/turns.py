@@ -11,6 +11,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 
 import numpy as np
 import psutil
@@ -154,7 +155,7 @@ def _round_slowness(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:
     if not numbers:
         return {}
     _, slowness = polish(
-        [[np.median(rounds.get(number, np.nan)) for number in numbers] for rounds in kinds]
+        [[median(rounds.get(number, [np.nan])) for number in numbers] for rounds in kinds]
     )
     return dict(zip(numbers, slowness.tolist(), strict=True))
 

@@ -62,10 +62,10 @@ def wilson_trials(rate: float, low: float, high: float, *, confidence: float) ->
 
 def median(draws: Floats, axis: int = 0) -> Floats:
     """Returns the median along an axis: `np.median`, without its check for NaN, in less time."""
-    values = np.array(np.moveaxis(draws, axis, -1), order="C")
-    middle = sorted({(values.shape[-1] - 1) // 2, values.shape[-1] // 2})
-    values.partition(middle)
-    return np.asarray(values[..., middle].mean(axis=-1))
+    # numpy sorts with vector instructions, which takes no longer than a partition.
+    rising, count = np.sort(draws, axis=axis), draws.shape[axis]
+    low, high = rising.take((count - 1) // 2, axis), rising.take(count // 2, axis)
+    return np.asarray((low + high) / 2)
 
 
 def with_medians(draws: Floats, medians: Floats, axis: int = 0) -> Floats:

@@ -33,8 +33,7 @@ KIND = engine_kinds()["onnxruntime"]
 def engine(tmp_path_factory: pytest.TempPathFactory) -> OnnxRuntime:
     """Returns the engine with the embedded pair, converted by the library's own builder.
 
-    The builder runs in this process, which has imported torch; a refused model is converted by a
-    process of its own, as users' models are.
+    The builder runs in this process, which has imported torch.
     """
     models = Models(TARGET, DRAFT, tmp_path_factory.mktemp("onnx"), 128)
     # The draft's own folder has no tokenizer, which the builder copies.
@@ -63,7 +62,10 @@ def run_here(command: list[str], **settings: object) -> subprocess.CompletedProc
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         patch.setattr(sys, "argv", [module, *arguments])
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        try:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+        except NotImplementedError as error:
+            return subprocess.CompletedProcess(command, 1, "", f"Traceback:\n{error}\n")
     return subprocess.CompletedProcess(command, 0, "", "")
 
 
@@ -194,8 +196,23 @@ def test_settings_without_support_in_the_library_are_refused(
         pass
 
 
-def test_a_model_that_the_builder_does_not_know_is_refused(tmp_path: Path) -> None:
+def test_a_model_that_the_builder_does_not_know_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(onnx_files, "subprocess", SimpleNamespace(run=run_here))
     (tmp_path / "config.json").write_text('{"model_type": "gpt2", "architectures": ["None"]}')
     models = Models(str(tmp_path), str(tmp_path), tmp_path, 128)
-    with pytest.raises(ValueError, match=r"a model must be one that .* converts, got .*: "):
+    message = r"a model must be one that .* converts, got .*: The .* not currently supported"
+    with pytest.raises(ValueError, match=message):
+        OnnxRuntime.of_models(models, EngineSettings("onnxruntime"))
+
+
+def test_the_last_line_of_a_builder_that_fails_is_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a process of its own, as users' models are converted; of a module that starts fast."""
+    monkeypatch.setattr(onnx_files, "BUILDER", "json.tool")
+    models = Models(str(tmp_path), str(tmp_path), tmp_path, 128)
+    message = r"one that json\.tool converts, got .*: python.* error: argument infile: can't open"
+    with pytest.raises(ValueError, match=message):
         OnnxRuntime.of_models(models, EngineSettings("onnxruntime"))

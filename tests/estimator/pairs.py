@@ -21,10 +21,13 @@ VOCABULARY = 40
 Law = list[float] | Callable[[Sequence[int]], list[float]]
 
 
-def tiny_llama(*, seed: int, noise: float = 0.0, name: str = "tiny") -> CausalModel:
-    """Returns a random two-layer model; the same seed with noise gives one that is close to it."""
+def tiny_llama(
+    *, seed: int, noise: float = 0.0, name: str = "tiny", layers: int = 1
+) -> CausalModel:
+    """Returns a random model; the same seed with noise gives one that is close to it."""
     sizes = {"hidden_size": 32, "intermediate_size": 64, "max_position_embeddings": 128}
-    module = llama(seed, vocab_size=VOCABULARY, initializer_range=0.3, **sizes)
+    sizes |= {"vocab_size": VOCABULARY, "num_hidden_layers": layers}
+    module = llama(seed, initializer_range=0.3, **sizes)
     return CausalModel(with_noise(module, noise), name)
 
 

@@ -29,6 +29,15 @@ SIZES: dict[str, int] = (
     # Shorter than the texts.
     | {"sliding_window": 6, "attention_chunk_size": 8, "attention_window": 4}
 )
+# Parts of the names of settings by which the layers of a model differ.
+KINDS_OF_LAYERS = (
+    "attn_layer", "bucket", "expert", "first_k_dense", "layer_group", "layer_type", "mamba", "moe",
+    "pattern", "sparse", "window", "attention_types",
+)  # fmt: skip
+DEPTHS = {
+    "num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers",
+    "num_encoder_layers", "encoder_layers", "decoder_layers",
+}  # fmt: skip
 # Families that leave these open by default need them all the same.
 OPEN = {"head_dim", "num_key_value_heads"}
 

@@ -1,7 +1,7 @@
 """Drafters, policies and settings that the law tests combine, on tables of three tokens."""
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 
@@ -103,3 +103,16 @@ def covering(*factors: Iterable[str]) -> list[tuple[str, ...]]:
         chosen.append(best)
         missing -= pairs(best)
     return chosen
+
+
+def once_each(drafters: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Returns combinations in which each drafter meets each policy once, and each setting once.
+
+    A policy meets another setting with each drafter.
+    """
+    settings = list(SETTINGS)
+    return [
+        (drafter, policy, settings[(place + turn) % len(settings)])
+        for turn, drafter in enumerate(drafters)
+        for place, policy in enumerate(POLICIES)
+    ]

@@ -30,7 +30,7 @@ TRIED = {1: (1, 7), 60: (3, 7)}
 WINDOW = 9
 
 SIZES = {
-    "vocab_size": VOCABULARY, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,
+    "vocab_size": VOCABULARY, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1,
     "num_attention_heads": 2, "max_position_embeddings": 96,
 }  # fmt: skip
 GROUPED = SIZES | {"num_key_value_heads": 1}
@@ -40,20 +40,23 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     "Qwen2": GROUPED,
     "Qwen3": GROUPED | {"head_dim": 8},
     "Gemma": GROUPED | {"head_dim": 8},
-    "Gemma2": GROUPED | {"head_dim": 8, "sliding_window": WINDOW},
+    # Every other layer has the window.
+    "Gemma2": GROUPED | {"head_dim": 8, "sliding_window": WINDOW, "num_hidden_layers": 2},
     "Phi": SIZES,
     "GPTNeoX": SIZES,
     "Falcon": SIZES,
-    "Bloom": {"vocab_size": VOCABULARY, "hidden_size": 16, "n_layer": 2, "n_head": 2},
+    "Bloom": {"vocab_size": VOCABULARY, "hidden_size": 16, "n_layer": 1, "n_head": 2},
     "OPT": SIZES | {"ffn_dim": 24, "word_embed_proj_dim": 16},
-    "GPT2": {"vocab_size": VOCABULARY, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 96},
+    "GPT2": {"vocab_size": VOCABULARY, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 96},
 }
 
 
-def saved_pair(architecture: str, folder: Path, seed: int) -> tuple[CachedModel, CachedModel]:
+def saved_pair(
+    architecture: str, folder: Path, seed: int, **others: int
+) -> tuple[CachedModel, CachedModel]:
     """Returns a random model, saved in the folder and loaded again, and one close to it."""
     ids = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": 0}
-    sizes = ARCHITECTURES[architecture] | ids | {"tie_word_embeddings": False}
+    sizes = ARCHITECTURES[architecture] | ids | {"tie_word_embeddings": False} | others
     config = getattr(transformers, f"{architecture}Config")(**sizes)
     torch.manual_seed(seed)
     module = drawn(AutoModelForCausalLM.from_config(config), 0.5)
@@ -102,7 +105,7 @@ def test_greedy_output_is_that_of_generate(architecture: str, tmp_path: Path) ->
 
 
 def test_text_ends_at_every_position_of_a_block_as_generate_ends_it(tmp_path: Path) -> None:
-    target, draft = saved_pair("Llama", tmp_path, 0)
+    target, draft = saved_pair("Llama", tmp_path, 0, num_hidden_layers=2)
     # One is wrong now and then; the other is always right, so that long blocks are accepted whole.
     drafters = [
         ModelDrafter(model, GREEDY, target.vocabulary)

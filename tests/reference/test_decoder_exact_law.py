@@ -24,8 +24,8 @@ from tests.reference.combinations import (
     SETTINGS,
     TARGET,
     VOCABULARY,
-    covering,
     model_drafter,
+    once_each,
     table_text,
 )
 from tests.reference.decoding import alone, speculate
@@ -45,7 +45,7 @@ PLAIN = Sampling()
 # A model's drafts under every policy and setting; the others meet each policy and each setting.
 COMBINATIONS = [
     *itertools.product(["model"], POLICIES, SETTINGS),
-    *covering([drafter for drafter in DRAFTERS if drafter != "model"], POLICIES, SETTINGS),
+    *once_each([drafter for drafter in DRAFTERS if drafter != "model"]),
 ]
 
 

@@ -6,13 +6,13 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 SIZES: dict[str, Any] = {
-    "vocab_size": 40, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,
+    "vocab_size": 40, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1,
     "num_attention_heads": 2, "bos_token_id": None, "eos_token_id": None,
 }  # fmt: skip
 
 
 def llama(seed: int = 0, **sizes: Any) -> LlamaForCausalLM:
-    """Returns a random Llama, of SIZES where none are given."""
+    """Returns a random Llama, of SIZES where none are given: one layer."""
     torch.manual_seed(seed)
     return LlamaForCausalLM(LlamaConfig(**SIZES | sizes)).eval()
 

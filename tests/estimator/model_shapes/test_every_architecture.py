@@ -20,7 +20,7 @@ from estimator.model_shapes.counting import decoder_config
 from estimator.model_shapes.shape import shape_of
 from simulator.cost.roofline.forward import forward_flops
 from simulator.cost.roofline.shapes import ModelShape
-from tests.estimator.tiny_families import VOCABULARY, sizes_of
+from tests.estimator.tiny_families import DEPTHS, KINDS_OF_LAYERS, VOCABULARY, sizes_of
 from tests.simulator.known_shapes import cache_bytes_of
 
 # transformers makes no default configuration of Gemma 4's drafter.
@@ -58,7 +58,7 @@ LAYERS = 12
 DEEPER = {"gemma4_unified_assistant": 99, "zamba2": 20}
 TOKENS = 4
 LARGEST = 3 * 10**7
-# Longer than the texts; enough layers that hybrids have one of each kind; whole states.
+# Longer than the texts; layers of which hybrids have one of each kind; whole states.
 SIZES = {
     "num_hidden_layers": 4, "n_layer": 4, "n_layers": 4, "num_layers": 4,
     "sliding_window": 64, "attention_chunk_size": 64,
@@ -123,6 +123,8 @@ def _shortened(config: dict[str, Any], layers: int) -> dict[str, Any]:
 def _shrunk(default: Any, settings: dict[str, Any]) -> dict[str, Any]:
     sizes: dict[str, Any] = sizes_of(default)
     sizes |= {name: size for name, size in SIZES.items() if _is_set(default, name)}
+    if not any(word in name for name in default.to_dict() for word in KINDS_OF_LAYERS):
+        sizes |= dict.fromkeys(DEPTHS & sizes.keys(), 2)
     parts = {name: getattr(default, name, None) for name in ("text_config", "decoder")}
     sizes |= {
         n: _shrunk(part, settings) for n, part in parts.items() if hasattr(part, "model_type")

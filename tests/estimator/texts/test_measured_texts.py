@@ -1,5 +1,6 @@
 """Acceptance from texts equals acceptance with the model, for any number of processes."""
 
+import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,9 +55,16 @@ def many(tmp_path: Path) -> Path:
     return written(tmp_path / "log.jsonl", lines)
 
 
-def greedy(target: CausalModel, prompt: Sequence[int], tokens: int) -> list[int]:
+@functools.cache
+def model() -> CausalModel:
+    return tiny_llama(seed=3)
+
+
+@functools.cache
+def greedy(prompt: tuple[int, ...], tokens: int) -> list[int]:
+    """Returns the model's own text, decoded once."""
     how = {"sampling": Sampling(0.0), "generator": torch.Generator()}
-    return list(plain_session(target, prompt, stopping=Stopping(tokens), **how).finished().tokens)
+    return list(plain_session(model(), prompt, stopping=Stopping(tokens), **how).finished().tokens)
 
 
 @pytest.mark.parametrize("name", ["lookup", "lookup:1", "lookup:vllm:2-3", "suffix", "suffix:6"])
@@ -65,7 +73,7 @@ def test_alpha_and_replay_are_those_that_the_greedy_model_tells(name: str, tmp_p
 
 
 def test_drafts_from_earlier_outputs_are_those_that_the_greedy_model_tells(tmp_path: Path) -> None:
-    output = greedy(tiny_llama(seed=3), PROMPTS[0], 20)
+    output = greedy(tuple(PROMPTS[0]), 20)
     earlier = written(
         tmp_path / "earlier.jsonl",
         [{"prompt": [7], "output": output[:9]}, {"prompt": [], "output": output[5:]}],
@@ -77,10 +85,10 @@ def test_drafts_from_earlier_outputs_are_those_that_the_greedy_model_tells(tmp_p
 
 def require_alike(name: str, tmp_path: Path) -> Profile:
     """Returns acceptance along texts; fails unless it equals acceptance with their model."""
-    target = tiny_llama(seed=3)
+    target = model()
     drafter = parse_drafter(name).load(LoadContext(target, None, ModelSettings()))(Sampling(0.0))
     subject = Subject(target, drafter, Sampling(0.0), Stopping(TOKENS), STRICT)
-    texts = {tuple(prompt): greedy(target, prompt, TOKENS) for prompt in PROMPTS}
+    texts = {tuple(prompt): greedy(tuple(prompt), TOKENS) for prompt in PROMPTS}
     traces = [trace(subject, prompt, text, max_gamma=GAMMA) for prompt, text in texts.items()]
     lines = [{"prompt": prompt, "output": text} for prompt, text in texts.items()]
     found = measured(written(tmp_path / "log.jsonl", lines), drafts=(name,))[0]
@@ -95,10 +103,10 @@ def test_acceptance_by_context_is_that_of_the_greedy_model(
 ) -> None:
     for module in ("estimator.profiles.contexts", "estimator.texts.contexts"):
         monkeypatch.setattr(f"{module}.LEAST_TOKENS", 40)
-    target = tiny_llama(seed=3)
+    target = model()
     drafter = parse_drafter("lookup").load(LoadContext(target, None, ModelSettings()))
     subject = Subject(target, drafter(Sampling(0.0)), Sampling(0.0), Stopping(TOKENS), STRICT)
-    texts = {tuple(prompt): greedy(target, prompt, TOKENS) for prompt in PROMPTS}
+    texts = {tuple(prompt): greedy(tuple(prompt), TOKENS) for prompt in PROMPTS}
     traces = [trace(subject, prompt, text, max_gamma=GAMMA) for prompt, text in texts.items()]
     lines = [{"prompt": prompt, "output": text} for prompt, text in texts.items()]
     profile = measured(written(tmp_path / "log.jsonl", lines), drafts=("lookup",))[0]

@@ -1,5 +1,6 @@
 """Replay under stopping rules against the real decoder, all of whose outcomes are enumerated."""
 
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -110,14 +111,22 @@ def enumerated(
     return dict(law), {text: found[:3] / law[text] for text, found in sums.items()}
 
 
-def recorded(text: Sequence[int], draft_sampling: Sampling, stopping: Stopping) -> Trace:
+@functools.cache
+def recorded(
+    text: tuple[int, ...], draft_sampling: Sampling, stopping: Stopping, draw: int = 0
+) -> Trace:
+    """Returns a text's trace, with paths drawn from a seed; no rule changes it."""
     subject = Subject(
         TabularModel(TARGET, VOCABULARY),
         model_drafter(DRAFT, draft_sampling),
         Sampling(),
         stopping,
     )
-    return trace(subject, PROMPT, text, max_gamma=MOST, ahead=MOST)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "estimator.traces.scoring.seeded", lambda device, *at: seeded(device, *at, draw)
+        )
+        return trace(subject, PROMPT, text, max_gamma=MOST, ahead=MOST)
 
 
 @pytest.mark.parametrize(
@@ -157,12 +166,8 @@ def test_drawn_drafts_have_the_calls_of_replay_along_every_text(
     monkeypatch.undo()
     errors = np.zeros(12)
     for draw in range(len(errors)):
-        monkeypatch.setattr(
-            "estimator.traces.scoring.seeded",
-            lambda device, *tokens, draw=draw: seeded(device, *tokens, draw),
-        )
         for text, (calls, drafted, _) in means.items():
-            stopped = recorded(text, Sampling(), stopping).stopped(rule, drawn=True)
+            stopped = recorded(text, Sampling(), stopping, draw).stopped(rule, drawn=True)
             blocks = stopped.blocks(MOST, rule, threshold)
             assert blocks.verified.sum() == pytest.approx(calls, abs=1e-12)
             errors[draw] += law[text] * (blocks.verified @ np.arange(MOST + 1) - drafted)

@@ -22,7 +22,12 @@ from tests.reference.plain_laws import plain_law
 from tests.reference.test_decoder_architectures import random_prompt, saved_pair
 
 GREEDY = Sampling(0.0)
-TAPPED = {"eagle_aux_hidden_state_layer_ids": [0, 1, 2]}
+
+
+def tapped(target: CachedModel) -> dict[str, list[int]]:
+    """Returns a head's setting of the states that it reads: from the first to the last."""
+    last = target.module.config.num_hidden_layers
+    return {"eagle_aux_hidden_state_layer_ids": [0, 1, last]}
 
 
 def head_drafter(
@@ -31,7 +36,7 @@ def head_drafter(
     """Returns a drafter with a random head, which drafts some of the target's ids."""
     vocabulary = target.vocabulary
     tensors = random_tensors(vocabulary=vocabulary, drafted=drafted)
-    written(folder, safeailabs(vocabulary, drafted, **TAPPED), tensors)
+    written(folder, safeailabs(vocabulary, drafted, **tapped(target)), tensors)
     head = load_eagle3(folder, target.module, name=target.name)
     return StateHeadDrafter(target, head, sampling, name="eagle3")
 
@@ -40,7 +45,7 @@ def head_drafter(
 def test_greedy_ids_are_the_targets_own_and_the_scores_tell_its_calls(
     architecture: str, tmp_path: Path
 ) -> None:
-    target, _ = saved_pair(architecture, tmp_path, 0)
+    target, _ = saved_pair(architecture, tmp_path, 0, num_hidden_layers=2)
     drafter = head_drafter(target, GREEDY, tmp_path / "head", drafted=20)
     stopping = Stopping(16)
     for length in (1, 17):
@@ -109,7 +114,7 @@ def test_law_of_texts_drafted_by_a_head_is_the_targets(
 def test_greedy_ids_of_trees_are_the_targets_own_and_the_scores_tell_its_calls(
     architecture: str, tmp_path: Path
 ) -> None:
-    target, _ = saved_pair(architecture, tmp_path, 0)
+    target, _ = saved_pair(architecture, tmp_path, 0, num_hidden_layers=2)
     # As wide as what the head drafts: paths go three tokens deep.
     parents = (*[-1] * 20, *[3] * 20, *[19] * 20, *[20] * 20, *[45] * 20)
     head = head_drafter(target, GREEDY, tmp_path / "head", drafted=20)

@@ -31,12 +31,12 @@ CPU = torch.device("cpu")
 PROMPTS = [[7], [5, 9, 3, 22, 17, 31, 8, 4, 11, 2]]
 
 T5_SIZES = {
-    "vocab_size": VOCABULARY, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2,
-    "num_decoder_layers": 3, "num_heads": 2, "relative_attention_num_buckets": 8,
+    "vocab_size": VOCABULARY, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1,
+    "num_decoder_layers": 2, "num_heads": 2, "relative_attention_num_buckets": 8,
     "decoder_start_token_id": 0,
 }  # fmt: skip
 BART_SIZES = {
-    "vocab_size": VOCABULARY, "d_model": 16, "encoder_layers": 2, "decoder_layers": 3,
+    "vocab_size": VOCABULARY, "d_model": 16, "encoder_layers": 1, "decoder_layers": 2,
     "encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 32,
     "decoder_ffn_dim": 32, "max_position_embeddings": 64,
 }  # fmt: skip
@@ -226,7 +226,7 @@ ENCODERS = ["Bert", "Roberta", "Electra", "XLMRobertaXL"]
 
 def random_module(family: str, *, is_decoder: bool) -> Any:
     """Returns a random model whose layers do something."""
-    sizes = {"vocab_size": 50, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2}
+    sizes = {"vocab_size": 50, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1}
     ids = {"pad_token_id": PADDING, "bos_token_id": None, "eos_token_id": None}
     others = {"num_attention_heads": 2, "max_position_embeddings": 64, "tie_word_embeddings": False}
     config_class = getattr(transformers, f"{family}Config")

@@ -30,7 +30,8 @@ TAPPED = {"eagle_aux_hidden_state_layer_ids": LAYER_IDS}
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> CachedModel:
-    model, _ = saved_pair("Llama", tmp_path_factory.mktemp("pair"), 0)
+    folder = tmp_path_factory.mktemp("pair")
+    model, _ = saved_pair("Llama", folder, 0, num_hidden_layers=2)
     model.name = "target"
     return model
 

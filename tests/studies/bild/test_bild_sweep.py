@@ -28,6 +28,7 @@ GRID = Grid(
     fallback=(0.0, 0.3, 1.1), rollback=(0.0, 1.0, math.inf), max_gamma=3,
     distance="disagreement", windows=(2,), gammas=(2,),
 )  # fmt: skip
+SWEPT = PROMPTS[1:3]
 LITTLE = replace(GRID, fallback=(0.3,), rollback=(1.0,))
 
 
@@ -37,14 +38,14 @@ def swept(temperature: float, references: list[str] | None = None, *, grid: Grid
     done: list[None] = []
     result = sweep(
         Subject(target, drafter, sampling, Stopping(12)),
-        PROMPTS,
+        SWEPT,
         grid,
         Timing(progress=lambda: done.append(None)),
         references=references,
         text_of=lambda ids: " ".join(map(str, ids)),
     )
     arms = len(arms_of(grid, frozenset(), 1)) + len(probes_of(grid, frozenset())) + 2
-    assert len(done) == arms * len(PROMPTS)
+    assert len(done) == arms * len(SWEPT)
     return result
 
 
@@ -56,7 +57,7 @@ def greedy() -> Sweep:
 @pytest.fixture(scope="module")
 def sampled() -> Sweep:
     """Returns a sweep with references."""
-    return swept(1.0, ["1 2 3 4"] * len(PROMPTS), grid=LITTLE)
+    return swept(1.0, ["1 2 3 4"] * len(SWEPT), grid=LITTLE)
 
 
 def bild(result: Sweep, fallback: float, rollback: float | None) -> BildRow:
@@ -159,7 +160,7 @@ def test_references_give_bleu_and_must_be_as_many_as_prompts(sampled: Sweep) -> 
     assert sampled.metric == "bleu"
     names = {"bleu", "rouge_l", "exact", "agreement", "log_likelihood"}
     assert set(sampled.rows[0].quality) == names
-    with pytest.raises(ValueError, match="references must be as many as the prompts, 4, got 1"):
+    with pytest.raises(ValueError, match="references must be as many as the prompts, 2, got 1"):
         swept(0.0, ["1 2 3 4"])
 
 

@@ -49,7 +49,7 @@ K, HEADS, TOKENS, WEIGHT = 4, 4, 30, 0.8
 
 @pytest.fixture(scope="module")
 def target() -> CausalModel:
-    return tiny_llama(seed=0, name="target")
+    return tiny_llama(seed=0, name="target", layers=2)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def texts(target: CausalModel, drafter: HeadsDrafter) -> list[BlockText]:
 
 
 def small() -> CausalModel:
-    return tiny_llama(seed=0, noise=0.05, name="small")
+    return tiny_llama(seed=0, noise=0.05, name="small", layers=2)
 
 
 def best_paths(rows: Automaton | None, count: int) -> Callable[[BlockText], Drafts]:
