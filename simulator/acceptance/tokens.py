@@ -5,7 +5,7 @@ not α. An α inferred from counts equals E[β] only if the β of all positions 
 identically distributed (Leviathan et al. 2023, §3.1).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,9 +22,10 @@ from simulator.numerics.arguments import (
 
 # Replaces log(0): far below any logarithm that matters, yet finite, so that 0 times it is 0.
 _LOG_ZERO = -1e308
-# Each step halves the bracket: this many leave less than float64 resolves of a bracket within
-# [0, 1] whose root is not tiny.
+# Newton's steps, of which five are enough for most fractions.
 _STEPS = 64
+# A step that changes α by less than this share of it is the last.
+_ROUNDING = 4e-16
 
 
 def expected_tokens(alpha: ArrayLike, gamma: ArrayLike) -> Floats:
@@ -64,10 +65,21 @@ def alpha_from_accepted_fraction(fraction: ArrayLike, gamma: ArrayLike) -> Float
         "accepted_fraction": probability("accepted_fraction", fraction),
         "gamma": integers("gamma", gamma, at_least=1),
     }
-    rate, length = floats(arguments)
-    # The mean of α, …, α^γ is at most α and, i ↦ α^i being convex, at least α^((γ+1)/2).
-    most = rate ** (2 / (length + 1))
-    return bisect(lambda alpha: accepted_fraction(alpha, length) - rate, rate, most)[()]
+    rate, length = np.broadcast_arrays(*floats(arguments))
+    tokens = rate * length
+    # The mean of α, …, α^γ is at most α and, i ↦ α^i being convex, at least α^((γ+1)/2). Their sum
+    # is at most α / (1 - α).
+    least, most = np.maximum(rate, tokens / (1 + tokens)), rate ** (2 / (length + 1))
+    alpha = least
+    for _ in range(_STEPS):  # Newton's method
+        before, sums = alpha, accepted_tokens(alpha, length)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = (1 + sums - (length + 1) * alpha**length) / (1 - alpha)
+        slope = np.where(alpha == 1, length * (length + 1) / 2, slope)
+        alpha = np.clip(alpha - (sums - tokens) / slope, least, most)
+        if (np.abs(alpha - before) <= _ROUNDING * alpha).all():
+            break
+    return np.asarray(alpha)[()]
 
 
 def alpha_from_block_efficiency(block_efficiency: ArrayLike, gamma: ArrayLike) -> Floats:
@@ -85,18 +97,6 @@ def alpha_from_block_efficiency(block_efficiency: ArrayLike, gamma: ArrayLike) -
         most, given = length[impossible].flat[0] + 1, efficiency[impossible].flat[0]
         raise ValueError(f"block_efficiency must lie in [1, gamma + 1 = {most:g}], got {given}")
     return alpha_from_accepted_fraction((efficiency - 1) / length, length)
-
-
-def bisect(increasing: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
-    """Returns, for each bracket [low, high], the point where the increasing function passes 0.
-
-    If the function does not change its sign, the result is the end where its value is nearer to 0.
-    """
-    for _ in range(_STEPS):
-        middle = 0.5 * (low + high)
-        below = increasing(middle) < 0
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return 0.5 * (low + high)
 
 
 def interpolated_alpha(alpha_by_lenience: Mapping[float, float], *, lenience: float) -> float:

@@ -1,7 +1,8 @@
 """Plans: the speed-up at each draft length, from acceptance and cost, and the advised length."""
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from math import isnan, nan
 from statistics import median
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.advice import NEAR, REPEAT, WORTH, Advice, Reach, advise
+from simulator.choice.break_even import break_even_alpha, break_even_c
 from simulator.choice.curve import Covariance, Curve, CurvePoint, counted_runs, curve_of, first_best
 from simulator.choice.kept import FastestRun, KeptRun, fastest_run, kept_run
 from simulator.choice.walltime import TIE
@@ -22,7 +24,7 @@ DEFAULT_MAX_GAMMA = 32
 MOST_GAMMA = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """Speed-ups that follow from an acceptance and a cost.
 
@@ -119,6 +121,14 @@ class Plan:
         means = np.where(self.allowed, self.curve.gains.medians, -np.inf)
         short = means[self.curve.gamma <= most].max(initial=-np.inf)
         return most if means.max() > max(short, 0.0) - np.log1p(-self.near) else None
+
+    @cached_property
+    def break_evens(self) -> tuple[float | None, float | None]:
+        """The acceptance rate, and the c, at which the speed-up is 1; None: no such value."""
+        cap, cost = len(self.curve.gamma), self.cost
+        alpha = break_even_alpha(cost, max_gamma=cap)
+        c = break_even_c(self.acceptance, cost, max_gamma=cap) if cost.by_steps else nan
+        return None if isnan(alpha) else alpha, None if isnan(c) else c
 
     def within(self, share: float) -> set[int]:
         """Returns each allowed γ, or 0, with a median speed-up at most `share` below the best."""

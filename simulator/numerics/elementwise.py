@@ -10,5 +10,7 @@ from simulator.numerics.arguments import Floats, integers
 
 def by_gamma(gamma: ArrayLike, seconds: Callable[[int], float]) -> Floats:
     """Returns `seconds(γ)` for each γ, in the shape of `gamma`."""
-    lengths = integers("gamma", gamma).astype(object)  # Python's own integers
-    return np.asarray(np.vectorize(seconds, otypes=[np.float64])(lengths))[()]
+    lengths = integers("gamma", gamma)
+    every = lengths.ravel().tolist()  # Python's own integers
+    values = {length: seconds(length) for length in dict.fromkeys(every)}
+    return np.array([values[length] for length in every], np.float64).reshape(lengths.shape)[()]

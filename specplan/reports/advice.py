@@ -1,10 +1,8 @@
 """The advice of a plan as text: the draft length, its odds and limits, and the next run."""
 
-import math
 from typing import Any
 
 from simulator.acceptance.acceptance import Iid, iid_error
-from simulator.choice.break_even import break_even_alpha, break_even_c
 from simulator.choice.curve import baseline_seconds, curve_of, speed_up
 from simulator.choice.odds import certainty, gain_text, percentage
 from simulator.choice.plan import Plan
@@ -59,14 +57,6 @@ def further_lines(plan: Plan) -> list[str]:
         return []
     iid = _iid(plan) if plan.cost.posterior is None else []
     return [*_speed(plan), *iid, break_even_text(plan)]
-
-
-def break_evens(plan: Plan) -> tuple[float | None, float | None]:
-    """Returns the acceptance rate, and the c, at which the speed-up is 1; None: no such value."""
-    cap, cost = len(plan.curve.gamma), plan.cost
-    alpha = break_even_alpha(cost, max_gamma=cap)
-    c = break_even_c(plan.acceptance, cost, max_gamma=cap) if cost.by_steps else math.nan
-    return None if math.isnan(alpha) else alpha, None if math.isnan(c) else c
 
 
 def odds_text(plan: Plan) -> str:
@@ -229,7 +219,7 @@ def _iid(plan: Plan) -> list[str]:
 
 def break_even_text(plan: Plan, at: str = "") -> str:
     """Returns the acceptance and the draft step at which no K gains; at: " at batch 8" or ""."""
-    alpha, c = break_evens(plan)
+    alpha, c = plan.break_evens
     costs = "at this c" if plan.tokens_per_second is None else "at these costs"
     least = f"{f'acceptance {alpha:.2g}' if alpha else 'any acceptance'} {costs}"
     if alpha in (None, 1):

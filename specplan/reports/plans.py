@@ -10,7 +10,7 @@ from simulator.choice.walltime import improvement_factor, lower_bound, oracle_im
 from simulator.cost.c_by_sizes import expected_c, questions_c
 from simulator.cost.fitted.runs import Run
 from simulator.numerics.intervals import CONFIDENCE
-from specplan.reports.advice import advice_json, break_even_text, break_evens
+from specplan.reports.advice import advice_json, break_even_text
 from specplan.reports.basis import basis_text
 from specplan.reports.deployment import (
     cost_json,
@@ -101,7 +101,7 @@ def plan_fields(plan: Plan, runs: Sequence[Run] = ()) -> dict[str, Any]:
     }  # fmt: skip
     textbook = cost.theorem8 and error is None and not acceptance.is_lower_bound
     drafted = float(acceptance.drafted_per_token(gamma)) if gamma > 0 else 0.0
-    break_even_alpha, break_even_c = break_evens(plan)
+    break_even_alpha, break_even_c = plan.break_evens
     low, high = published_speeds(setting, plan.tokens_per_second) or (None, None)
     return {
         "alpha": alpha,

@@ -168,7 +168,8 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
         value = value.values()
     if isinstance(value, Iterable) and not isinstance(value, str):
         for part in value:
-            yield from _objects(part)
+            if isinstance(part, Iterable):
+                yield from _objects(part)
 
 
 def _bounds(name: str, gamma: Any, bounded: Mapping[str, Any]) -> tuple[float, float]:

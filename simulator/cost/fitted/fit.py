@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from math import ceil, exp
+from math import ceil
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from simulator.cost.cost import Cost
 from simulator.cost.fitted.deviations import drawn_scales
 from simulator.cost.fitted.draws import Draws, apart
-from simulator.cost.fitted.machine import Machine, Work, seconds_of
+from simulator.cost.fitted.machine import Machine
 from simulator.cost.fitted.posterior import Posterior
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.problem import Problem, weighted_covariance
@@ -107,7 +107,7 @@ class ParametricCost(Cost):
 
     @property
     def baseline_seconds(self) -> float:
-        return exp(self.posterior.median(self.point, 0))
+        return float(np.exp(self.posterior.medians(self.point, [0])[0]))
 
     @property
     def c(self) -> float:
@@ -116,31 +116,23 @@ class ParametricCost(Cost):
         return float(second - first) / self.step_seconds
 
     def drafting_seconds(self, gamma: ArrayLike) -> Floats:
-        work = self.posterior.machine.drafting_work
-        return by_gamma(gamma, lambda n: self._seconds(work(self.point, n)) if n > 0 else 0.0)
+        known, baseline = self.posterior, self.baseline_seconds
+        return by_gamma(
+            gamma, lambda n: known.drafting_ratio(self.point, n) * baseline if n > 0 else 0.0
+        )
 
     def checking_seconds(self, gamma: ArrayLike) -> Floats:
+        known, point, baseline = self.posterior, self.point, self.baseline_seconds
+        lengths = sorted({1, *integers("gamma", gamma).ravel().tolist()} - {0})
         # A block's median time is the baseline's over the median of their ratio.
-        def seconds(n: int) -> float:
-            if n == 0:  # deviates from the most probable parameters as at γ = 1
-                modes = [self._seconds(self.posterior.machine.checking_work(self.point, k))
-                         for k in (1, 2)]  # fmt: skip
-                return seconds(1) * modes[0] / modes[1]
-            ratio = self.posterior.median(self.point, n)
-            return self.baseline_seconds / exp(ratio) - float(self.drafting_seconds(n))
-
-        lengths = {1, *integers("gamma", gamma).ravel().tolist()} - {0}
-        self.posterior.ratios(self.point, sorted(lengths))  # all at once, in less time
-        return by_gamma(gamma, seconds)
+        medians = zip(lengths, np.exp(-known.medians(point, lengths)).tolist(), strict=True)
+        ratios = {n: block - known.drafting_ratio(point, n) for n, block in medians}
+        # At γ = 0 it deviates from the most probable parameters as at γ = 1.
+        ratios[0] = ratios[1] * known.checking_ratio(point, 1) / known.checking_ratio(point, 2)
+        return by_gamma(gamma, lambda n: ratios[n] * baseline)
 
     def reading_again(self, rejected: Callable[[int], Floats]) -> ParametricCost:
         known = self.posterior
         machine = replace(known.machine, rejected=rejected)
         posterior = infer(machine, known.prior, known.runs, known.bare)
         return replace(self, posterior=posterior)
-
-    def _seconds(self, work: Work) -> float:
-        """Returns the work's time by the most probable parameters, at the level of the medians."""
-        known = self.posterior
-        plain = seconds_of(known.machine.plain_work(self.point), known.logs)
-        return float(seconds_of(work, known.logs) / plain) * self.baseline_seconds

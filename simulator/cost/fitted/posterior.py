@@ -70,6 +70,7 @@ class Posterior:
     bare: Posterior | None = None
     _known: dict[LoadPoint, dict[int, Floats]] = field(default_factory=dict, init=False, repr=False)
     _medians: dict[tuple[LoadPoint, int], float] = field(default_factory=dict, init=False)
+    _drafting: dict[tuple[LoadPoint, int], float] = field(default_factory=dict, init=False)
     _worked: dict[tuple[LoadPoint, int], Work] = field(default_factory=dict, init=False, repr=False)
     _drawn: dict[tuple[int, int, int], Floats] = field(default_factory=dict, init=False, repr=False)
 
@@ -112,11 +113,14 @@ class Posterior:
         """
         return self._columns(load, gammas)
 
-    def median(self, load: LoadPoint, gamma: int) -> float:
-        """Returns the median of `plain` (γ = 0) or of the column of `ratios` for a γ."""
-        if (load, gamma) not in self._medians:
-            self._medians[load, gamma] = float(median(self._columns(load, [gamma])[:, 0]))
-        return self._medians[load, gamma]
+    def medians(self, load: LoadPoint, gammas: Sequence[int]) -> Floats:
+        """Returns the median of `plain` (γ = 0) or of the column of `ratios` for each γ."""
+        if missing := [gamma for gamma in gammas if (load, gamma) not in self._medians]:
+            middles = median(self._columns(load, missing)).tolist()
+            self._medians.update(
+                ((load, gamma), middle) for gamma, middle in zip(missing, middles, strict=True)
+            )
+        return np.array([self._medians[load, gamma] for gamma in gammas])
 
     def speed_ups(
         self, load: LoadPoint, gammas: Sequence[int], lengths: Sequence[float]
@@ -149,9 +153,18 @@ class Posterior:
 
     def checking_ratio(self, load: LoadPoint, tokens: int) -> float:
         """Returns the most probable time to check `tokens` tokens over a plain step's time."""
-        works = (self.machine.checking_work(load, tokens), self.machine.plain_work(load))
-        checked, plain = (seconds_of(one, self.logs) for one in works)
-        return float(checked / plain)
+        return self._over_plain(load, self.machine.checking_work(load, tokens))
+
+    def drafting_ratio(self, load: LoadPoint, gamma: int) -> float:
+        """Returns the most probable time to draft γ tokens over a plain step's time."""
+        if (load, gamma) not in self._drafting:
+            work = self.machine.drafting_work(load, gamma)
+            self._drafting[load, gamma] = self._over_plain(load, work)
+        return self._drafting[load, gamma]
+
+    def _over_plain(self, load: LoadPoint, work: Work) -> float:
+        plain = seconds_of(self.machine.plain_work(load), self.logs)
+        return float(seconds_of(work, self.logs) / plain)
 
     def _columns(self, load: LoadPoint, gammas: Sequence[int]) -> Floats:
         """Returns draws of `plain` (γ = 0) and `ratios`, shape (draws, n).

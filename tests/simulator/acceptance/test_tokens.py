@@ -9,7 +9,6 @@ from simulator.acceptance.tokens import (
     accepted_fraction,
     alpha_from_accepted_fraction,
     alpha_from_block_efficiency,
-    bisect,
     expected_tokens,
     interpolated_alpha,
 )
@@ -67,12 +66,6 @@ def test_the_law_of_tau_sums_to_1_with_eq_1_as_its_mean(alpha: float, gamma: int
 
 
 RATES = np.array([0.0, 1e-9, 0.01, 0.3, 0.62, 0.9, 0.999, 1 - 1e-9, 1.0])
-
-
-def test_bisection_finds_the_root_of_each_bracket() -> None:
-    target = np.array([0.0, 1e-12, 0.25, 0.9, 1.0])
-    root = bisect(lambda x: x * x - target, np.zeros(5), np.ones(5))
-    assert root == pytest.approx(np.sqrt(target), rel=1e-12, abs=1e-15)
 
 
 def test_accepted_fraction_is_the_mean_of_powers_and_alpha_only_at_gamma_1() -> None:
