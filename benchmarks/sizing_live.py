@@ -36,7 +36,7 @@ from estimator.loading.folders import folder_pair
 from estimator.settings import PromptSettings
 from estimator.timing.machine import machine
 from simulator.numerics.arguments import Floats
-from simulator.traffic.steady import max_rate
+from simulator.traffic.population import max_rate
 
 WINDOW, STAIR = 1.0, 1.0
 STAIRS = [1, 2, 4, 8]

@@ -30,8 +30,9 @@ from simulator.cost.roofline.sharing import Conditions
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand, Requests
 from simulator.traffic.events import serve
+from simulator.traffic.population import max_rate
 from simulator.traffic.server import Prompts, Server, by_batch
-from simulator.traffic.steady import max_rate, steady
+from simulator.traffic.steady import steady
 
 PROMPTS, OUTPUTS = (200, 1000, 4000, 20_000), (2, 20, 200, 2000)
 CHUNKS, CACHES, GAMMAS = (256, 512, 2048, 8192), (None, 40, 10), (0, 3)

@@ -9,7 +9,8 @@ from traffic_prices import Priced, Pricing, priced
 
 from simulator.traffic.demand import Demand, Requests, SimulationResult
 from simulator.traffic.events import serve
-from simulator.traffic.steady import Steady, max_rate, steady
+from simulator.traffic.population import max_rate
+from simulator.traffic.steady import Steady, steady
 
 
 @dataclass

@@ -8,7 +8,8 @@ from math import ceil
 
 from simulator.traffic.fleet import Fleet, Goal, Replica
 from simulator.traffic.limit import in_turn
-from simulator.traffic.steady import max_rate, steady
+from simulator.traffic.population import max_rate
+from simulator.traffic.steady import steady
 
 # Least probability with which the GPUs of an answer must suffice. If a shortage costs r times an
 # idle GPU, the expected loss is least at r / (1 + r) (Arrow, Harris and Marschak 1951): r is 4.

@@ -15,8 +15,9 @@ from simulator.traffic.demand import LatencyTargets
 from simulator.traffic.events import serve
 from simulator.traffic.limit import REQUESTS, closed_limit, in_turn, simulated_limit
 from simulator.traffic.pair import Pair
+from simulator.traffic.population import max_rate
 from simulator.traffic.server import Doubt, Server
-from simulator.traffic.steady import max_rate, steady
+from simulator.traffic.steady import steady
 
 # Draws are counted up to this many times the most probable number of replicas.
 _MANY = 4

@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike
 
 from simulator.traffic.demand import Demand, LatencyTargets
 from simulator.traffic.events import serve
+from simulator.traffic.population import max_rate
 from simulator.traffic.server import Server
-from simulator.traffic.steady import Steady, max_rate, steady
+from simulator.traffic.steady import Steady, steady
 
 # Relative width at which a search for a rate ends, and the step to a first bracket.
 PRECISION, _STEP = 4e-3, 1.05

@@ -16,8 +16,9 @@ from simulator.numerics.intervals import Forecast, with_medians
 from simulator.traffic.crossing import first_crossing
 from simulator.traffic.demand import Demand, LatencyTargets
 from simulator.traffic.limit import closed_limit, largest_by_means, missed_targets
+from simulator.traffic.population import max_rate
 from simulator.traffic.server import Doubt, Server
-from simulator.traffic.steady import Steady, max_rate, steady
+from simulator.traffic.steady import Steady, steady
 
 # Seconds of a request times its capacity where the server is overloaded, and the largest gain.
 _NEVER, _CLEAR = 1e9, 3.0

@@ -14,8 +14,8 @@ from simulator.numerics.arguments import Floats
 from simulator.traffic.demand import Requests, SimulationResult
 from simulator.traffic.events import serve
 from simulator.traffic.pair import Pair
+from simulator.traffic.population import max_rate
 from simulator.traffic.server import Server, by_batch
-from simulator.traffic.steady import max_rate
 
 # Drafted tokens per block, of all steps or as an array that broadcasts to (slots, kinds).
 Gammas = int | NDArray[np.int64]

@@ -52,14 +52,28 @@ def population(server: Server, demand: Demand, gamma: int) -> Population:
     return server.derived((demand, gamma), lambda: _population(server, demand, gamma))
 
 
-def _population(server: Server, demand: Demand, gamma: int) -> Population:
+def max_rate(server: Server, demand: Demand, gamma: int) -> Floats:
+    """Returns the requests per second that the server can sustain, shape (draws,)."""
+    full = slice(-1, None)
+    return server.derived(
+        ("max rate", demand, gamma),
+        lambda: _population(server, demand, gamma, full).max_rate[()],
+    )
+
+
+def _population(
+    server: Server, demand: Demand, gamma: int, wanted: slice = slice(None)
+) -> Population:
+    """Returns `population`; wanted: which numbers of requests."""
     blocks, emitted = server.blocks, demand.output_tokens - 1
     # All γ need the same sums.
     needed = server.derived(("needed", emitted), lambda: blocks.needed(emitted).mean(axis=-2))
     decoding = needed[..., gamma]
     most = server.max_batch(demand)
-    seconds, present = server.seconds[..., :most, gamma], np.arange(1, most + 1.0)
+    seconds, every = server.seconds[..., :most, gamma], np.arange(1, most + 1.0)
+    present = every[wanted]
     if server.prompts.chunk is None:
+        seconds = seconds[..., wanted]
         reading = server.prompts.apart(demand.prompt_tokens) + np.zeros_like(seconds)
         share = decoding[..., None] * seconds / present + reading
         return Population(decoding, share, seconds, seconds, np.zeros_like(share), reading)
@@ -67,8 +81,9 @@ def _population(server: Server, demand: Demand, gamma: int) -> Population:
     # grows by drives out one that has to be read again: an output's worth for every request.
     held = np.inf if server.cache_tokens is None else server.cache_tokens
     crowded = most < server.slots and most * (demand.prompt_tokens + demand.output_tokens) > held
-    tokens = demand.prompt_tokens + np.where(present == most, crowded * demand.output_tokens, 0.0)
-    prompts = _prompts_per_step(tokens / server.prompts.chunk, decoding, present)
+    tokens = demand.prompt_tokens + np.where(every == most, crowded * demand.output_tokens, 0.0)
+    prompts = _prompts_per_step(tokens / server.prompts.chunk, decoding, every)[..., wanted]
+    tokens = tokens[wanted]
     decoded = prompts * decoding[..., None]
     # How probable it is that at least one of the requests is decoded, or read.
     some = 1 - np.maximum(1 - decoded / present, 0.0) ** present

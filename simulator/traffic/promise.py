@@ -14,7 +14,8 @@ from simulator.traffic.demand import LatencyTargets, Requests
 from simulator.traffic.events import serve
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.limit import in_turn
-from simulator.traffic.steady import max_rate, steady
+from simulator.traffic.population import max_rate
+from simulator.traffic.steady import steady
 
 PERCENTILES = (50, 95, 99)
 Limit = Literal["TTFT", "TPOT", "memory", "capacity"]

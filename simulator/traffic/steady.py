@@ -136,11 +136,6 @@ def _steady(server: Server, demand: Demand, gamma: int, rates: Floats) -> Steady
     return Steady(rates, batch, token, first, most[()], spread)
 
 
-def max_rate(server: Server, demand: Demand, gamma: int) -> Floats:
-    """Returns the requests per second that the server can sustain; arguments: see `steady`."""
-    return np.asarray(population(server, demand, gamma).max_rate)[()]
-
-
 def _decode_apart(server: Server, demand: Demand, law: Law, rate: Floats) -> Floats:
     """Returns the time from first to last token if decoding stops for prompts (Little's law)."""
     reading = np.asarray(server.prompts.apart(demand.prompt_tokens))

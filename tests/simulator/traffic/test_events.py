@@ -12,8 +12,8 @@ from simulator.traffic.blocks import KINDS, Blocks
 from simulator.traffic.demand import Demand, LatencyTargets, Requests, SimulationResult
 from simulator.traffic.events import serve
 from simulator.traffic.policy import by_rank, by_request, scheduled
+from simulator.traffic.population import max_rate
 from simulator.traffic.server import Prompts
-from simulator.traffic.steady import max_rate
 from tests.simulator.traffic.servers import STEP, pair, server
 
 

@@ -7,9 +7,10 @@ import pytest
 
 from simulator.traffic.demand import Demand
 from simulator.traffic.events import serve
+from simulator.traffic.population import max_rate
 from simulator.traffic.regular import none_arrives, same_step, step_before
 from simulator.traffic.server import Prompts
-from simulator.traffic.steady import max_rate, steady
+from simulator.traffic.steady import steady
 from tests.simulator.traffic.servers import server
 
 

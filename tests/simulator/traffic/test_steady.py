@@ -11,8 +11,9 @@ from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand, Requests, SimulationResult
 from simulator.traffic.events import serve
 from simulator.traffic.policy import scheduled
+from simulator.traffic.population import max_rate
 from simulator.traffic.server import Prompts, Server
-from simulator.traffic.steady import max_rate, steady
+from simulator.traffic.steady import steady
 from tests.simulator.traffic.servers import STEP, pair, repeated, server
 
 ERRORS = 5.0
