@@ -1,5 +1,7 @@
 """Break-even points: the acceptance rate and the c at which speculation stops to gain."""
 
+from math import isnan, nan
+
 import numpy as np
 
 from simulator.acceptance.acceptance import Acceptance
@@ -38,3 +40,13 @@ def break_even_c(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> float
         return float("nan")
     c = float((spare[drafted > 0] / drafted[drafted > 0]).max()) / cost.step_seconds
     return c if c >= 0 else float("nan")
+
+
+def break_evens(
+    acceptance: Acceptance, cost: Cost, *, max_gamma: int
+) -> tuple[float | None, float | None]:
+    """Returns the acceptance rate, and the c, at which the speed-up is 1; None: no such value."""
+    alpha, c = break_even_alpha(cost, max_gamma=max_gamma), nan
+    if cost.by_steps:
+        c = break_even_c(acceptance, cost, max_gamma=max_gamma)
+    return None if isnan(alpha) else alpha, None if isnan(c) else c

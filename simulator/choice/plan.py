@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from math import isnan, nan
 from statistics import median
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.advice import NEAR, REPEAT, WORTH, Advice, Reach, advise
-from simulator.choice.break_even import break_even_alpha, break_even_c
+from simulator.choice.break_even import break_evens
 from simulator.choice.curve import Covariance, Curve, CurvePoint, counted_runs, curve_of, first_best
 from simulator.choice.kept import FastestRun, KeptRun, fastest_run, kept_run
 from simulator.choice.walltime import TIE
@@ -77,7 +76,7 @@ class Plan:
     def kept(self) -> KeptRun | None:
         """The run whose drafts ended early, if no γ of the curve is expected to beat it.
 
-        All drafts of the curve have γ tokens, so that no row of it stands for such a run.
+        All drafts of the curve have γ tokens, so that no row of it runs for such a run.
         """
         if not self.cost.own_runs:
             return None
@@ -125,10 +124,7 @@ class Plan:
     @cached_property
     def break_evens(self) -> tuple[float | None, float | None]:
         """The acceptance rate, and the c, at which the speed-up is 1; None: no such value."""
-        cap, cost = len(self.curve.gamma), self.cost
-        alpha = break_even_alpha(cost, max_gamma=cap)
-        c = break_even_c(self.acceptance, cost, max_gamma=cap) if cost.by_steps else nan
-        return None if isnan(alpha) else alpha, None if isnan(c) else c
+        return break_evens(self.acceptance, self.cost, max_gamma=len(self.curve.gamma))
 
     def within(self, share: float) -> set[int]:
         """Returns each allowed γ, or 0, with a median speed-up at most `share` below the best."""
@@ -188,8 +184,7 @@ def plan(
     allowed = able & ~curve.impossible if (able & ~curve.impossible).any() else able
     best = first_best(gammas[allowed], curve.improvement_factor[allowed])
     at = curve.point(best) if stated is None else curve_at(np.array([stated])).point(stated)
-    most = acceptance.most_gamma
-    candidates = allowed if most is None else allowed & (gammas <= most)
+    candidates = allowed if (most := acceptance.most_gamma) is None else allowed & (gammas <= most)
     timed = candidates & np.isin(gammas, setting.timed)
     candidates = timed if timed.any() else candidates
     advised = partial(advise, near=share, worth=worth)

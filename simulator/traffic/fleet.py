@@ -173,8 +173,7 @@ class Fleet:
         """`share_within` and its standard error, at least as large as with independent requests."""
         pair, goal, rate = self.replica.pair, self.goal, self.goal.rate / self.replicas
         server, variance = pair.server(self.gamma), goal.share * (1 - goal.share) / goal.requests
-        most = float(max_rate(server, pair.demand, self.gamma))
-        if rate >= most and goal.targets.first_seconds is None:
+        if goal.targets.first_seconds is None and rate >= max_rate(server, pair.demand, self.gamma):
             return 0.0, sqrt(variance)
         arrived = in_turn(pair.demand, self.replicas).arrivals(rate, goal.requests, seed=goal.seed)
         served = serve(server, arrived, self.gamma, seed=goal.seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +14,8 @@ from simulator.cost.fitted.deviations import PARAMETER_COLUMNS, Place, drawn_sca
 from simulator.cost.fitted.machine import COUNT
 from simulator.cost.fitted.prior import Prior
 from simulator.numerics.arguments import Floats
-from simulator.numerics.lattice import DRAWS, WIDE, normal_draws
+from simulator.numerics.intervals import spread
+from simulator.numerics.lattice import DRAWS, WIDE, normal_draws, order_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,3 +58,20 @@ def apart(prior: Prior, count: int = DRAWS) -> Floats:
     values, vectors = np.linalg.eigh(prior.covariance)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     return np.asarray(normal_draws(PARAMETER_COLUMNS, COUNT, count) @ root)
+
+
+def conditioned(values: Floats, allowed: Sequence[Floats]) -> Floats:
+    """Returns equally likely draws of n values given that they are allowed, shape (n, N).
+
+    The draw of rank r takes the quantile of (r + 1/2) / N among the allowed draws, so that draws of
+    several quantities stay in step.
+
+    values: N draws of each value without conditions, shape (n, N).
+    allowed: for each value, rising draws that meet its conditions, at least 1.
+    """
+    count = values.shape[1]
+    rows = [row for row, rising in enumerate(allowed) if len(rising) != count]
+    draws = values.copy()
+    for row, order in zip(rows, order_of(values[rows]), strict=True):
+        draws[row, order] = spread(allowed[row], count)
+    return draws

@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from simulator.cost.fitted.deviations import Place, covariance, drawn
-from simulator.cost.fitted.draws import Draws
+from simulator.cost.fitted.draws import Draws, conditioned
 from simulator.cost.fitted.machine import Machine, Work, seconds_of, work
 from simulator.cost.fitted.prior import Prior
 from simulator.cost.fitted.runs import LoadPoint, Run, impossible, log_gains
 from simulator.numerics.arguments import Floats
-from simulator.numerics.intervals import Forecast, median, spread
-from simulator.numerics.lattice import DRAWS, WIDE, order_of
+from simulator.numerics.intervals import Forecast, median
+from simulator.numerics.lattice import DRAWS, WIDE
 
 # Quantities whose logarithm deviates by more than this take their quantiles from WIDE draws.
 _WIDE = 0.3
@@ -244,20 +244,3 @@ class Posterior:
             if (load, gamma) not in self._worked:
                 self._worked[load, gamma] = self.machine.token_work(load, gamma, 1.0)
         return np.array([self._worked[load, gamma] for gamma in gammas])
-
-
-def conditioned(values: Floats, allowed: Sequence[Floats]) -> Floats:
-    """Returns equally likely draws of n values given that they are allowed, shape (n, N).
-
-    The draw of rank r takes the quantile of (r + 1/2) / N among the allowed draws, so that draws of
-    several quantities stay in step.
-
-    values: N draws of each value without conditions, shape (n, N).
-    allowed: for each value, rising draws that meet its conditions, at least 1.
-    """
-    count = values.shape[1]
-    rows = [row for row, rising in enumerate(allowed) if len(rising) != count]
-    draws = values.copy()
-    for row, order in zip(rows, order_of(values[rows]), strict=True):
-        draws[row, order] = spread(allowed[row], count)
-    return draws

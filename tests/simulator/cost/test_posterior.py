@@ -9,9 +9,9 @@ from simulator.acceptance.acceptance import Iid
 from simulator.choice.curve import speed_up
 from simulator.cost.fitted.by_batch import posterior_of_runs
 from simulator.cost.fitted.contradictions import contradictions
+from simulator.cost.fitted.draws import conditioned
 from simulator.cost.fitted.fit import ParametricCost, infer
 from simulator.cost.fitted.machine import COUNT, PARAMETERS, seconds_of
-from simulator.cost.fitted.posterior import conditioned
 from simulator.cost.fitted.prior import Prior, Traits, published_prior
 from simulator.cost.fitted.runs import LoadPoint, Run, pooled
 from tests.simulator.served_machines import SERVED
