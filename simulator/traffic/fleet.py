@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 
 from simulator.numerics.arguments import Floats, integer
 from simulator.traffic.demand import LatencyTargets
-from simulator.traffic.events import serve
-from simulator.traffic.limit import REQUESTS, closed_limit, in_turn, simulated_limit
+from simulator.traffic.limit import (
+    REQUESTS,
+    closed_limit,
+    in_turn,
+    share_met,
+    simulated_limit,
+)
 from simulator.traffic.pair import Pair
 from simulator.traffic.population import max_rate
 from simulator.traffic.server import Doubt, Server
@@ -175,9 +180,9 @@ class Fleet:
         server, variance = pair.server(self.gamma), goal.share * (1 - goal.share) / goal.requests
         if goal.targets.first_seconds is None and rate >= max_rate(server, pair.demand, self.gamma):
             return 0.0, sqrt(variance)
-        arrived = in_turn(pair.demand, self.replicas).arrivals(rate, goal.requests, seed=goal.seed)
-        served = serve(server, arrived, self.gamma, seed=goal.seed)
-        return served.within(goal.targets), max(sqrt(variance), served.within_error(goal.targets))
+        load = in_turn(pair.demand, self.replicas), self.gamma, goal.targets, rate
+        share, error = share_met(server, *load, goal.requests, goal.seed)
+        return share, max(sqrt(variance), error)
 
     @property
     def keeps(self) -> bool:

@@ -71,6 +71,27 @@ def missed_targets(targets: LatencyTargets, states: Sequence[Steady]) -> str:
     return "`targets` must be met by an idle server, with speculation or without, got neither"
 
 
+def share_met(
+    server: Server,
+    demand: Demand,
+    gamma: int,
+    targets: LatencyTargets,
+    rate: float,
+    requests: int,
+    seed: int,
+) -> tuple[float, float]:
+    """Returns the share of simulated requests that meet targets, and its standard error."""
+
+    def simulated() -> tuple[float, float]:
+        arrived = demand.arrivals(rate, requests, seed=seed)
+        served = serve(server, arrived, gamma, seed=seed)
+        return served.within(targets), served.within_error(targets)
+
+    # Demands are equal whatever they recorded.
+    load = (demand, demand.recorded, gamma, targets, rate, requests, seed)
+    return server.derived(load, simulated)
+
+
 def simulated_limit(
     server: Server,
     demand: Demand,
@@ -88,8 +109,8 @@ def simulated_limit(
     """
 
     def keeps(rate: float) -> bool:
-        arrived = demand.arrivals(rate, requests, seed=seed)
-        return serve(server, arrived, gamma, seed=seed).within(targets) >= share
+        kept, _ = share_met(server, demand, gamma, targets, rate, requests, seed)
+        return kept >= share
 
     most = float(max_rate(server, demand, gamma))
     highest = most if targets.first_seconds is None else _MORE * most

@@ -87,15 +87,21 @@ def binding(fleet: Fleet) -> Limit:
     rate = _FURTHER * (fleet.limit or goal.rate) / fleet.replicas
     if targets.first_seconds is None and rate >= float(max_rate(server, demand, gamma)):
         return full
-    arrived = demand.arrivals(rate, goal.requests, seed=goal.seed)
-    result = serve(server, arrived, gamma, seed=goal.seed)
-    first, token = targets.first_seconds or inf, targets.token_seconds or inf
-    late, slow = result.first_seconds > first, result.token_seconds > token
-    if slow.sum() > late.sum():
-        return "TPOT"
-    ended = np.searchsorted(np.sort(result.last), arrived.seconds)
-    found_full = (np.arange(len(ended)) - ended >= _FULL * most)[-len(late) :]
-    return "TTFT" if late.any() and found_full[late].mean() < 0.5 else full
+
+    def simulated() -> Limit:
+        arrived = demand.arrivals(rate, goal.requests, seed=goal.seed)
+        result = serve(server, arrived, gamma, seed=goal.seed)
+        first, token = targets.first_seconds or inf, targets.token_seconds or inf
+        late, slow = result.first_seconds > first, result.token_seconds > token
+        if slow.sum() > late.sum():
+            return "TPOT"
+        ended = np.searchsorted(np.sort(result.last), arrived.seconds)
+        found_full = (np.arange(len(ended)) - ended >= _FULL * most)[-len(late) :]
+        return "TTFT" if late.any() and found_full[late].mean() < 0.5 else full
+
+    # Its answer is part of several texts.
+    load = (demand, demand.recorded, gamma, targets, rate, goal.requests, goal.seed)
+    return server.derived(("binding", *load), simulated)
 
 
 def limits_at(fleet: Fleet, chances: Sequence[float]) -> list[float] | None:
