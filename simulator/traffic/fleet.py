@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 
 from simulator.numerics.arguments import Floats, integer
 from simulator.traffic.demand import LatencyTargets
-from simulator.traffic.limit import (
-    REQUESTS,
-    closed_limit,
-    in_turn,
-    share_met,
-    simulated_limit,
-)
+from simulator.traffic.limit import REQUESTS, closed_limit, in_turn, share_met, simulated_limit
 from simulator.traffic.pair import Pair
 from simulator.traffic.population import max_rate
 from simulator.traffic.server import Doubt, Server

@@ -87,7 +87,7 @@ def share_met(
         served = serve(server, arrived, gamma, seed=seed)
         return served.within(targets), served.within_error(targets)
 
-    # Demands are equal whatever they recorded.
+    # Demands with other recorded requests compare as equal.
     load = (demand, demand.recorded, gamma, targets, rate, requests, seed)
     return server.derived(load, simulated)
 
