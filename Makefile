@@ -11,12 +11,14 @@ TOOLS := $(VENV)/.tools
 SITE := $(VENV)/.site
 # What rests on the libraries' arithmetic and is fast: tested once more as on other processors.
 # Over half of the simulator's time is 810 fits whose limits are far from any last bit. Refusals and
-# the catalogue of GPUs rest on no library.
+# the catalogue of GPUs rest on no library, and simulated servers count in Python's own numbers.
 NUMERIC := tests/simulator tests/ngram/rows tests/ngram/training \
 	tests/reference/test_laws.py tests/reference/test_verify.py \
 	--ignore=tests/simulator/choice/test_regret.py \
 	--deselect=tests/simulator/cost/test_posterior.py::test_ninety_percent_intervals_hold_on_simulated_deployments \
-	--ignore=tests/simulator/test_bad_input.py --ignore=tests/simulator/cost/test_hardware.py
+	--ignore=tests/simulator/test_bad_input.py --ignore=tests/simulator/cost/test_hardware.py \
+	--ignore=tests/simulator/traffic/test_fleet.py --ignore=tests/simulator/traffic/test_spread.py \
+	--ignore=tests/simulator/traffic/test_trace.py
 
 # Each worker, player and program that tests start would compile all anew.
 export PYTHONDONTWRITEBYTECODE =
