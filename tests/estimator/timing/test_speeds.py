@@ -142,39 +142,48 @@ def ran(monkeypatch: pytest.MonkeyPatch, speed: Callable[[float], float]) -> Tim
     )
 
 
+@pytest.fixture(scope="module")
+def steadily() -> Timed:
+    """Returns the runs on a machine of one speed."""
+    with pytest.MonkeyPatch.context() as patch:
+        return ran(patch, steady)
+
+
 def seconds(texts: Timed, arm: str) -> float:
     return sum(run.decode_seconds for run in texts[arm])
 
 
 def test_speed_ups_on_a_machine_that_jumps_are_those_of_a_steady_one(
-    monkeypatch: pytest.MonkeyPatch,
+    steadily: Timed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For jumps anywhere: over thirds of the period the root mean square is below 2 %."""
 
-    def gains(speed: Callable[[float], float]) -> NDArray[np.float64]:
-        texts = ran(monkeypatch, speed)
+    def gains(texts: Timed) -> NDArray[np.float64]:
         arms = ("gamma 1", "gamma 4", "probe 1", "probe 4", AGAIN)
         return np.array([seconds(texts, BASELINE) / seconds(texts, arm) for arm in arms])
 
-    constant = gains(steady)
+    constant = gains(steadily)
 
     # Rounds of six turns, during which speed jumps now and then, leave up to 2.5 % over.
     def ahead_of(seconds: float) -> Callable[[float], float]:
         return lambda now: jumping(now + seconds)
 
-    errors = [gains(ahead_of(seconds)) / constant - 1 for seconds in (0.0, 0.7, 1.4)]
+    errors = [
+        gains(ran(monkeypatch, ahead_of(seconds))) / constant - 1 for seconds in (0.0, 0.7, 1.4)
+    ]
     assert (np.mean(np.square(errors), axis=0) < 0.02**2).all()
 
 
-def test_next_to_nothing_is_corrected_on_a_steady_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_to_nothing_is_corrected_on_a_steady_machine(
+    steadily: Timed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Blocks of one kind may differ (a draft reads one token or two), and rounds with them."""
-    corrected = ran(monkeypatch, steady)
     monkeypatch.setattr(
         "estimator.timing.turns.at_one_speed", lambda runs: [text for _, (text, _) in runs]
     )
     plain = ran(monkeypatch, steady)
     for arm in plain:
-        assert seconds(corrected, arm) == pytest.approx(seconds(plain, arm), rel=2e-3)
+        assert seconds(steadily, arm) == pytest.approx(seconds(plain, arm), rel=2e-3)
 
 
 ALONE, SHORT, LONG = TRUE = (1.3, 3.5, 7.2)

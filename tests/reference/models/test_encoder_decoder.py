@@ -112,7 +112,7 @@ def greedily(target: CachedModel, draft: CachedModel, prompt: list[int], gamma: 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_greedy_text_is_that_of_generate(family: str, pairs: Pairs) -> None:
     target, draft = pairs[family]
-    for prompt, gammas in zip(PROMPTS, ((1, 7), (3, 7)), strict=True):
+    for prompt, gammas in zip(PROMPTS, ((7,), (1, 3)), strict=True):
         expected = greedy(target, prompt)
         # A text that repeats itself, or a draft that is always or never right, would show little.
         assert len(set(expected)) > 10
