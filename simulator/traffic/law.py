@@ -9,7 +9,7 @@ for Poisson arrivals, the squared coefficient of variation of the gaps if output
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -19,10 +19,12 @@ from simulator.traffic.population import Population
 
 # A weight above 0, by which means over a busy server exist where it is almost never busy.
 _LEAST = 1e-290
-# Numbers that are multiplied together: draws × requests × columns.
-_TOGETHER = 2**17
+# Numbers of a group: draws × requests × columns.
+_TOGETHER = 2**19
 # Rates are weighed together up to this logarithm of a weight over the weight of an idle server.
 _LARGEST = 300.0
+# Numbers of requests whose weight's logarithm is this far below the largest are left out.
+_NEGLIGIBLE = 80.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +75,27 @@ class Law:
         columns = [present.share, present.step, present.base, present.prompts, present.reading]
         columns = [np.broadcast_to(column, shape).reshape(-1, shape[-1]) for column in columns]
         rows = np.broadcast_to(rate, (*shape[:-1], rate.shape[-1])).reshape(-1, rate.shape[-1])
-        # In groups of draws that fit into the processor's caches.
+        # In groups of draws that fit into the processor's caches, of similar capacities: rates that
+        # no draw of a group sustains are left out.
         size = max(1, _TOGETHER // (shape[-1] * len(columns)))
-        groups = [slice(at, at + size) for at in range(0, len(rows), size)]
-        means = [_means(rows[group], [c[group] for c in columns], variability) for group in groups]
-        whole = np.concatenate(means, axis=1)
+        loads = rows * columns[0][:, -1:]
+        order = np.argsort(columns[0][:, -1])
+        whole = np.full((len(fields(cls)) - 1, *rows.shape), np.nan)
+        for at in range(0, len(rows), size):
+            group = order[at : at + size]
+            able = np.flatnonzero((loads[group] < 1).any(axis=0))
+            if len(able) > 0:
+                place, part = group[:, None], [column[group] for column in columns]
+                whole[:, place, able] = _of_group(rows[place, able], part, variability)
         return cls(1 - 1 / shape[-1], *whole.reshape(-1, *shape[:-1], rate.shape[-1]))
 
 
-def _means(rate: Floats, of_group: list[Floats], variability: float) -> Floats:
+def _of_group(rate: Floats, group: list[Floats], variability: float) -> Floats:
     """Returns the fields of `Law` after `company`, shape (fields, draws, rates).
 
-    A weight is its draw's weight at the largest rate, times a power of the ratio of both rates,
-    which all draws share: so the means are one product of matrices.
-
-    rate: shape (draws, rates). of_group: share, step, base, prompts and reading of `Population`.
+    rate: shape (draws, rates). group: share, step, base, prompts and reading of `Population`.
     """
-    share, alone, base, prompts, reading = of_group
+    share, alone, base, prompts, reading = group
     most = share.shape[-1]
     # An arrival raises the number by one.
     raised = np.concatenate([alone[:, 1:], alone[:, -1:]], axis=-1)
@@ -102,28 +108,54 @@ def _means(rate: Floats, of_group: list[Floats], variability: float) -> Floats:
     taken = counts * whole
     columns = [np.ones(most), counts, counts**2, raised, met, base, reading, 1 / whole, taken]
     columns.append(taken * whole)
+    logs = np.cumsum(np.log(share), axis=-1)
+    return _means(rate, logs, columns, (alone[:, :1], share[:, -1:]), variability)
+
+
+def _means(
+    rate: Floats,
+    logs: Floats,
+    columns: list[Floats],
+    ends: tuple[Floats, Floats],
+    variability: float,
+) -> Floats:
+    """Returns `_of_group`.
+
+    A weight is its draw's weight at the largest rate, times a power of the ratio of both rates,
+    which all draws share: so the means are one product of matrices.
+
+    logs: Σ_{j ≤ k} log r(j), shape (draws, requests). columns: values whose means are wanted, shape
+    (draws, requests) or (requests,) each. ends: step of an idle server, and 1 / r with all slots
+    taken, shape (draws, 1) each.
+    """
+    (first, slowest), counts = ends, columns[1]
     largest = rate.max(axis=-1, keepdims=True)
-    logs = np.cumsum(np.log(largest * share), axis=-1) / variability
-    scale = np.maximum(logs.max(axis=-1, keepdims=True), 0.0)
+    weights = (logs + np.log(largest) * counts) / variability
+    top = weights.max(axis=-1, keepdims=True)
+    scale = np.maximum(top, 0.0)
     if rate.shape[-1] > 1 and scale.max() > _LARGEST:
         halves = np.array_split(rate, 2, axis=-1)
-        return np.concatenate([_means(half, of_group, variability) for half in halves], axis=-1)
-    weights, idle = np.exp(logs - scale), np.exp(-scale)
-    powers = np.log(rate[0] / largest[0])[:, None] * counts / variability
-    terms = np.empty((len(share), len(columns), most))
+        known = (logs, columns, ends, variability)
+        return np.concatenate([_means(half, *known) for half in halves], axis=-1)
+    weights -= scale
+    least = (top - scale).min() - _NEGLIGIBLE
+    reach = np.flatnonzero(weights.max(axis=0) > least)[-1] + 1
+    idle, final, weights = np.exp(-scale), np.exp(weights[:, -1:]), np.exp(weights[:, :reach])
+    ratios = np.log(rate[0] / largest[0]) / variability
+    terms = np.empty((len(rate), len(columns), reach))
     for place, column in enumerate(columns):
-        np.multiply(weights, column, out=terms[:, place])
-    sums = (terms.reshape(-1, most) @ np.exp(powers).T).reshape(*terms.shape[:2], -1)
-    sums += _LEAST * np.stack([column[..., :1] + 0 * idle for column in columns], axis=1)
+        np.multiply(weights, column[..., :reach], out=terms[:, place])
+    sums = terms.reshape(-1, reach) @ np.exp(ratios[:, None] * counts[:reach]).T
+    sums = sums.reshape(*terms.shape[:2], -1)
     # Requests that wait in line are counted with the last batch.
-    stable = rate * share[:, -1:] < 1
-    tail = np.where(stable, rate * share[:, -1:], np.nan) ** (1 / variability)
-    final = np.exp(powers[:, -1]) / (1 - tail)
-    sums += (final * tail)[:, None] * terms[:, :, -1:]
+    load = rate * slowest
+    tail = np.where(load < 1, load, np.nan) ** (1 / variability)
+    full = final * np.exp(ratios * counts[-1]) / (1 - tail)
+    for place, column in enumerate(columns):
+        sums[:, place] += _LEAST * column[..., :1] + full * tail * column[..., -1:]
     busy, number, square, step, met, base, reading, steps, taken, squares = np.moveaxis(sums, 1, 0)
     total = idle + busy
-    step = step + idle * alone[:, :1]
-    full = final * weights[:, -1:]
+    step = step + idle * first
     values = [mean / total for mean in (idle, full, number, step, met)]
     values += [base / busy, reading / busy, busy / steps, tail]
     values += [np.maximum(square / total - (number / total) ** 2, 0.0)]
