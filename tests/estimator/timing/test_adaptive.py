@@ -23,7 +23,7 @@ from reference.speculative import Subject, speculative_session
 from simulator.cost.curves import CostModel
 
 CPU = torch.device("cpu")
-NEW_TOKENS = 64
+NEW_TOKENS = 96
 PROMPTS = 8
 # A draft step at 0.11 of a target step, and a verification that grows by 0.03 a token: about
 # what the pair takes on two cores.
