@@ -43,6 +43,7 @@ COMMANDS = {
     "128 batches of a head": f"plan {HEAD} --engine vllm --batch 1:128:1 --export vllm",
     "128 batches of a draft": f"plan {DRAFT} --engine vllm --batch 1:128:1 --export vllm",
     "traffic, 16 rates": f"traffic {HEAD} --rate 1:16:1 {REQUESTS}",
+    "traffic of a draft": f"traffic {DRAFT} --rate 1 {REQUESTS}",
     "size": (
         f"size --target-config {CONFIGS}/llama-3.1-8b.json --gpu h100 --gpus-per-replica 1 --draft "
         f"config={CONFIGS}/llama-3.1-8b-eagle3.json,alpha=0.7 --engine vllm --rate 10 {REQUESTS} "
