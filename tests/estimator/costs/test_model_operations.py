@@ -71,7 +71,7 @@ def test_the_encoders_depth_is_no_matter_to_bart() -> None:
 
 @pytest.mark.parametrize("drafted", [20, None])
 def test_a_head_is_counted_by_the_weights_of_its_token(drafted: int | None, tmp_path: Path) -> None:
-    target, _ = saved_pair("Llama", tmp_path, 0)
+    target, _ = saved_pair("Llama", tmp_path, 0, num_hidden_layers=2)
     vocabulary = target.vocabulary
     tensors = random_tensors(vocabulary=vocabulary, drafted=drafted or vocabulary)
     if drafted is None:
