@@ -45,6 +45,18 @@ def test_means_of_many_rates_are_those_of_one_rate_at_a_time(
         )
 
 
+def test_draws_have_the_same_means_in_small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    present = drawn(64)
+    rates = float(np.median(present.max_rate)) * np.array([0.01, 0.5, 0.9, 1.2, 4.0])
+    law = Law.of(rates, present, 0.5)
+    monkeypatch.setattr("simulator.traffic.law._TOGETHER", 7 * 64 * 5)
+    grouped = Law.of(rates, present, 0.5)
+    for field in fields(Law)[1:]:
+        assert getattr(grouped, field.name) == pytest.approx(
+            getattr(law, field.name), rel=1e-9, abs=1e-12, nan_ok=True
+        )
+
+
 def test_rates_in_the_same_ratios_are_those_of_each_draw() -> None:
     present = drawn(64)
     rates = present.max_rate[:, None] * np.array([0.1, 0.5, 0.9])
